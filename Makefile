@@ -1,0 +1,88 @@
+# tinylm: make            builds the programs to this folder
+#         make test       quick tests            make test-full   long ones too
+#         make gradcheck  every gradient against finite differences, in double precision
+#         make asan       the tests under AddressSanitizer and UBSan
+#         make bench      speed and memory       make format      clang-format
+# Variables: CC, ARCH=native|haswell|…, BUILD=folder for objects, REAL=float|double.
+
+CC      ?= cc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+ARCH    ?= native
+BUILD   ?= build
+REAL    ?= float
+BIN     ?= .
+WARN    ?= -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+WERROR  ?=
+# gnu11 keeps fused multiply-add; without the two -fno flags gcc 12 does not vectorise a clamped exp.
+# Never -ffast-math: the checks for NaN must work.
+OPTIMIZE ?= -O3 -march=$(ARCH) -fno-math-errno -fno-trapping-math
+SANITIZE ?=
+PACKAGES := openblas libcjson stb libutf8proc
+
+PROGRAMS := train generate tokenize evaluate convert inspect
+PROGRAMS := $(filter $(PROGRAMS),$(patsubst src/commands/%.c,%,$(wildcard src/commands/*.c)))
+
+# goals that need no libraries
+ifneq ($(filter-out setup clean format data,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(shell command -v pkg-config),)
+$(error pkg-config is missing; run: make setup)
+endif
+MISSING := $(strip $(foreach p,$(PACKAGES),$(shell pkg-config --exists $(p) || echo $(p))))
+ifneq ($(MISSING),)
+$(error missing libraries: $(MISSING); run: make setup)
+endif
+LIB_CFLAGS := $(shell pkg-config --cflags $(PACKAGES))
+LIB_LIBS   := $(shell pkg-config --libs $(PACKAGES))
+endif
+
+CFLAGS_ALL := -std=gnu11 -g $(OPTIMIZE) $(WARN) $(WERROR) $(SANITIZE) -fopenmp -Isrc -DREAL_IS_$(REAL) \
+              $(patsubst -I%,-isystem%,$(LIB_CFLAGS)) $(CFLAGS)
+LIBS_ALL   := $(LIB_LIBS) -lm $(LDFLAGS)
+
+# The library: every room but commands/, which holds the programs and what they share.
+SOURCES  := $(filter-out src/commands/%,$(wildcard src/*/*.c src/*/*/*.c))
+SHARED   := $(filter-out $(PROGRAMS:%=src/commands/%.c),$(wildcard src/commands/*.c))
+OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(SOURCES) $(SHARED))
+
+.PHONY: all setup data test test-full gradcheck asan bench bench-peers format clean
+all: $(PROGRAMS:%=$(BIN)/%)
+
+# A change of compiler or flags rebuilds everything.
+FLAGS_NOW := $(CC) $(CFLAGS_ALL)
+$(BUILD)/flags: FORCE
+	@mkdir -p $(BUILD)
+	@printf '%s\n' '$(FLAGS_NOW)' | cmp -s - $@ || printf '%s\n' '$(FLAGS_NOW)' > $@
+FORCE:
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(BUILD)/libtinylm.a: $(OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(PROGRAMS:%=$(BIN)/%): $(BIN)/%: $(BUILD)/src/commands/%.o $(BUILD)/libtinylm.a
+	@mkdir -p $(BIN)
+	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -o $@
+
+setup:
+	scripts/setup.sh
+
+# Tests: every tests/*_test.c is a cmocka program, every tests/*_test.sh a script that prints TAP lines.
+TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*_test.c))
+$(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtinylm.a
+	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -lcmocka -o $@
+
+test: all $(TESTS)
+	tests/run.sh $(TESTS) $(sort $(wildcard tests/*_test.sh))
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf build $(PROGRAMS)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

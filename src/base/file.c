@@ -1,0 +1,221 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Opens a regular file for reading, saying in words why it cannot. -1 on error. */
+static int open_regular(const char *path, size_t *size, Error *error) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) {
+        if (errno == ENOENT)
+            error_set(error, "%s: no such file; check the path", path);
+        else
+            error_set(error, "%s: cannot be read: %s; check its permissions", path,
+                      strerror(errno));
+        return -1;
+    }
+    struct stat status;
+    if (fstat(descriptor, &status) != 0) {
+        error_set(error, "%s: cannot be read: %s", path, strerror(errno));
+    } else if (S_ISDIR(status.st_mode)) {
+        error_set(error, "%s: is a directory; a file is needed here", path);
+    } else if (!S_ISREG(status.st_mode)) {
+        error_set(error, "%s: is not a regular file; a file is needed here", path);
+    } else {
+        *size = (size_t)status.st_size;
+        return descriptor;
+    }
+    close(descriptor);
+    return -1;
+}
+
+bool file_map(MappedFile *file, const char *path, Error *error) {
+    static const uint8_t nothing[1];
+    *file = (MappedFile){nothing, 0};
+    size_t size;
+    int descriptor = open_regular(path, &size, error);
+    if (descriptor < 0) return false;
+    if (size > 0) { /* mmap refuses a length of zero */
+        void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (data == MAP_FAILED) {
+            error_set(error, "%s: cannot be mapped: %s", path, strerror(errno));
+            close(descriptor);
+            return false;
+        }
+        *file = (MappedFile){data, size};
+    }
+    close(descriptor);
+    return true;
+}
+
+void file_unmap(MappedFile *file) {
+    if (file->size) munmap((void *)(uintptr_t)file->data, file->size);
+    *file = (MappedFile){NULL, 0};
+}
+
+char *file_read(const char *path, size_t limit, size_t *size, Error *error) {
+    bool standard_input = strcmp(path, "-") == 0;
+    const char *name = standard_input ? "standard input" : path;
+    size_t expected = 1 << 16;
+    int descriptor = standard_input ? STDIN_FILENO : open_regular(path, &expected, error);
+    if (descriptor < 0) return NULL;
+    size_t capacity = (expected < limit ? expected : limit) + 2, used = 0;
+    char *text = allocate(capacity, 1);
+    for (;;) {
+        ssize_t got = read(descriptor, text + used, capacity - used - 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            error_set(error, "%s: cannot be read: %s", name, strerror(errno));
+            break;
+        }
+        used += (size_t)got;
+        if (used > limit) {
+            error_set(error, "%s: is larger than the %zu bytes allowed here", name, limit);
+            break;
+        }
+        if (got == 0) {
+            if (!standard_input) close(descriptor);
+            text[used] = '\0';
+            *size = used;
+            return text;
+        }
+        if (capacity - used < 2) text = reallocate(text, capacity *= 2, 1);
+    }
+    if (!standard_input) close(descriptor);
+    free(text);
+    return NULL;
+}
+
+bool file_exists(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+bool directory_exists(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool file_writer_open(FileWriter *writer, const char *path, Error *error) {
+    *writer = (FileWriter){0};
+    if (directory_exists(path))
+        return error_set(error, "%s: is a directory; give the name of a file to write", path);
+    /* The process id keeps two programs that write the same file apart; the last rename wins. */
+    char *temporary = string_format("%s.tmp.%ld", path, (long)getpid());
+    FILE *stream = fopen(temporary, "wbe");
+    if (!stream) {
+        error_set(error, "%s: cannot be written: %s", path, strerror(errno));
+        free(temporary);
+        return false;
+    }
+    *writer = (FileWriter){stream, string_copy(path), temporary};
+    return true;
+}
+
+static bool directory_sync(const char *path) {
+    char *directory = path_directory(path);
+    int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(directory);
+    if (descriptor < 0) return false;
+    /* Some file systems cannot flush a directory; the rename is then as durable as they make it. */
+    bool done = fsync(descriptor) == 0 || errno == EINVAL;
+    close(descriptor);
+    return done;
+}
+
+bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *error) {
+    bool written = !ferror(writer->stream) && fflush(writer->stream) == 0 &&
+                   fsync(fileno(writer->stream)) == 0;
+    int cause = errno;
+    if (fclose(writer->stream) != 0 && written) {
+        written = false;
+        cause = errno;
+    }
+    writer->stream = NULL;
+    if (!written) {
+        error_set(error, "%s: cannot be written: %s; nothing was changed", writer->path,
+                  strerror(cause));
+        file_writer_abort(writer);
+        return false;
+    }
+    if (keep_previous && file_exists(writer->path)) {
+        /* Link under a temporary name and rename over the old one, so that a kill between the two
+         * leaves either the old previous file or the new one, never none. */
+        char *link_path = string_format("%s.tmp.%ld", keep_previous, (long)getpid());
+        unlink(link_path);
+        if (link(writer->path, link_path) != 0 || rename(link_path, keep_previous) != 0)
+            unlink(link_path); /* a file system without hard links: go on without a previous one */
+        free(link_path);
+    }
+    if (rename(writer->temporary_path, writer->path) != 0) {
+        error_set(error, "%s: cannot be written: %s; nothing was changed", writer->path,
+                  strerror(errno));
+        file_writer_abort(writer);
+        return false;
+    }
+    bool durable = directory_sync(writer->path);
+    if (!durable)
+        error_set(error, "%s: its folder cannot be flushed: %s", writer->path, strerror(errno));
+    free(writer->path);
+    free(writer->temporary_path);
+    *writer = (FileWriter){0};
+    return durable;
+}
+
+void file_writer_abort(FileWriter *writer) {
+    if (writer->stream) fclose(writer->stream);
+    if (writer->temporary_path) unlink(writer->temporary_path);
+    free(writer->path);
+    free(writer->temporary_path);
+    *writer = (FileWriter){0};
+}
+
+bool file_write(const char *path, const void *data, size_t size, Error *error) {
+    FileWriter writer;
+    if (!file_writer_open(&writer, path, error)) return false;
+    fwrite(data, 1, size, writer.stream);
+    return file_writer_commit(&writer, NULL, error);
+}
+
+bool directory_create(const char *path, Error *error) {
+    char *partial = string_copy(path);
+    for (char *end = partial + 1; *partial; end++) {
+        if (*end != '/' && *end != '\0') continue;
+        bool last = *end == '\0';
+        *end = '\0';
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST) {
+            error_set(error, "%s: cannot be created: %s", path, strerror(errno));
+            free(partial);
+            return false;
+        }
+        if (last) break;
+        *end = '/';
+    }
+    free(partial);
+    if (!directory_exists(path))
+        return error_set(error, "%s: is not a directory; remove it or choose another name", path);
+    return true;
+}
+
+char *path_join(const char *directory, const char *name) {
+    if (!*directory) return string_copy(name);
+    bool has_slash = directory[strlen(directory) - 1] == '/';
+    return string_format("%s%s%s", directory, has_slash ? "" : "/", name);
+}
+
+char *path_directory(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash) return string_copy(".");
+    if (slash == path) return string_copy("/");
+    return string_format("%.*s", (int)(slash - path), path);
+}
+
+const char *path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

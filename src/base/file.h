@@ -1,0 +1,60 @@
+/* Files: read-only maps, whole reads, and writes that are either complete or not there at all. */
+#ifndef TINYLM_BASE_FILE_H
+#define TINYLM_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+/* ---- reading ---- */
+
+typedef struct MappedFile {
+    const uint8_t *data; /* never NULL after a successful file_map, also when size is 0 */
+    size_t size;
+} MappedFile;
+
+/* Maps a regular file read-only. Errors: missing, a directory, unreadable, not a regular file. */
+bool file_map(MappedFile *file, const char *path, Error *error);
+void file_unmap(MappedFile *file);
+
+/* Reads a whole file (or standard input for "-") into memory that the caller frees; a NUL follows
+ * the last byte. `size` gets the number of bytes. Errors as file_map, and when more than `limit`
+ * bytes come. NULL on error. */
+char *file_read(const char *path, size_t limit, size_t *size, Error *error);
+
+bool file_exists(const char *path); /* a regular file */
+bool directory_exists(const char *path);
+
+/* ---- writing ---- */
+
+/* A file that appears under its final name only when it is complete. Bytes go to a temporary file
+ * in the same folder; commit flushes it to the disk, renames it, and flushes the folder. */
+typedef struct FileWriter {
+    FILE *stream; /* write with fwrite/fprintf; write errors are found by commit */
+    char *path, *temporary_path;
+} FileWriter;
+
+bool file_writer_open(FileWriter *writer, const char *path, Error *error);
+/* Makes the file appear. With `keep_previous` (may be NULL) the file that had the name stays
+ * reachable under that other path (a hard link); the final name is never absent meanwhile. On
+ * failure nothing has changed and the temporary file is gone. The writer is closed either way. */
+bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *error);
+void file_writer_abort(FileWriter *writer); /* removes the temporary file; fine after commit */
+
+/* open + write + commit for content that is in memory. */
+bool file_write(const char *path, const void *data, size_t size, Error *error);
+
+/* mkdir -p. Fine when it is there already. */
+bool directory_create(const char *path, Error *error);
+
+/* "directory/name", or `name` alone when directory is "". The caller frees it. */
+char *path_join(const char *directory, const char *name);
+/* The folder part of a path ("." when it has none), and the part after the last '/'. The first is
+ * the caller's to free, the second points into `path`. */
+char *path_directory(const char *path);
+const char *path_name(const char *path);
+
+#endif

@@ -1,0 +1,26 @@
+/* Threads: one OpenMP team for everything; OpenBLAS never starts threads of its own. */
+#ifndef TINYLM_BASE_PARALLEL_H
+#define TINYLM_BASE_PARALLEL_H
+
+#include <stdbool.h>
+
+/* The number of processors this process may use (its affinity mask, not the machine's total). */
+int parallel_available(void);
+
+/* Sets the team's size (0: all available processors), makes OpenBLAS single-threaded and flushes
+ * denormals to zero in every thread. Call first thing in a program; whatever OMP_NUM_THREADS or
+ * OPENBLAS_NUM_THREADS say, the result is the same. Returns the size. */
+int parallel_start(int threads);
+int parallel_threads(void);
+
+/* True inside a parallel region, where operations must not start another one. */
+bool parallel_active(void);
+
+/* Turns on flush-to-zero and denormals-are-zero in the calling thread (no-op where the processor has
+ * no such mode). Moments that decay below 1e-38 would otherwise make every step slower. */
+void parallel_flush_denormals(void);
+
+/* Name of the kernels OpenBLAS picked ("SkylakeX", "Haswell", …). */
+const char *parallel_blas_kernel(void);
+
+#endif
