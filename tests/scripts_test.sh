@@ -1,0 +1,200 @@
+#!/bin/sh
+# The shell scripts: clean, usable from any folder and under any path, and get_tinystories.sh
+# against a local stand-in for the data set's page.
+set -u
+unset CDPATH TINYSTORIES_URL
+root=$(cd -- "$(dirname -- "$0")/.." && pwd)
+number=0
+work=$(mktemp -d)
+server=
+cleanup() {
+    [ -z "$server" ] || kill "$server"
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' HUP INT TERM
+
+# check NAME COMMAND...: one test, passed when the command is true.
+check() {
+    number=$((number + 1))
+    name=$1
+    shift
+    if "$@"; then echo "ok $number - $name"; else echo "not ok $number - $name"; fi
+}
+skip() {
+    number=$((number + 1))
+    echo "ok $number - $1 # SKIP $2"
+}
+
+# A copy of the scripts under a path that breaks careless quoting.
+home="$work/it's a \"folder\" \$HOME"
+mkdir -p "$home/.ci"
+cp -R "$root/scripts" "$home/"
+get="$home/scripts/get_tinystories.sh"
+texts="$home/data/tinystories"
+cd "$work" || exit 1
+
+if command -v shellcheck >/dev/null; then
+    check "shellcheck finds nothing" shellcheck "$root"/scripts/*.sh \
+        "$root/.ci/run" "$root/tests/scripts_test.sh"
+else
+    skip "shellcheck finds nothing" "no shellcheck here"
+fi
+
+refuses_unknown_words() {
+    for script in setup test quickstart get_tinystories; do
+        [ -f "$home/scripts/$script.sh" ] || continue
+        "$home/scripts/$script.sh" --frobnicate >out 2>&1
+        [ $? -eq 2 ] && [ "$(wc -l <out)" -eq 1 ] && grep -q frobnicate out || return 1
+        "$home/scripts/$script.sh" --help >out 2>&1 && [ "$(wc -l <out)" -ge 2 ] || return 1
+    done
+}
+check "an unknown argument is wrong usage, --help is help" refuses_unknown_words
+
+# ---- setup.sh on systems that are not this one: only the commands that it looks for exist ----
+
+# setup_on MANAGER: what it would run
+setup_on() {
+    rm -rf bin && mkdir bin
+    for tool in sh dirname id sed; do ln -s "$(command -v "$tool")" "bin/$tool"; done
+    [ -z "$1" ] || { printf '#!/bin/sh\n' >"bin/$1" && chmod +x "bin/$1"; }
+    PATH=$work/bin "$home/scripts/setup.sh" --print 2>&1
+}
+knows_other_systems() {
+    setup_on dnf | grep -q '^setup.sh: dnf install -y gcc .*openblas-devel .*libcmocka-devel$' &&
+        setup_on pacman | grep -q '^setup.sh: pacman -S --needed .*openblas cjson stb libutf8proc' &&
+        setup_on brew | grep -q '^setup.sh: brew install .*openblas cjson utf8proc cmocka$' &&
+        setup_on '' | grep -q 'install by hand: C compiler make pkg-config$'
+}
+check "setup.sh knows Fedora, Arch and Homebrew, and says when it knows nothing" knows_other_systems
+
+# ---- get_tinystories.sh --from ----
+
+# refused WORDS COMMAND...: the command fails with one line on stderr that has the words
+refused() {
+    words=$1
+    shift
+    "$@" >out 2>err
+    [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -- "$words" err && return 0
+    cat out err
+    return 1
+}
+nothing_under_final_names() {
+    [ ! -e "$texts/train.txt" ] && [ ! -e "$texts/valid.txt" ] &&
+        [ -z "$(find "$texts" -name '*.copy' -o -name '*.cut')" ]
+}
+
+mkdir "from here"
+from_missing() {
+    refused 'is not a folder' "$get" --from "$work/nowhere" &&
+        refused 'has neither valid.txt nor' "$get" --from "from here" &&
+        : >"from here/valid.txt" && refused 'is empty' "$get" --from "from here" &&
+        rm "from here/valid.txt" && mkdir "from here/valid.txt" &&
+        refused 'is a folder, not a text' "$get" --from "from here" &&
+        rmdir "from here/valid.txt" && echo short >"from here/TinyStoriesV2-GPT4-valid.txt" &&
+        refused 'has 6 bytes instead of 22502601' "$get" --from "from here" &&
+        rm "from here/TinyStoriesV2-GPT4-valid.txt" && nothing_under_final_names
+}
+check "--from refuses missing, empty and short texts in one line" from_missing
+
+from_copies() {
+    printf 'A story.\n<|endoftext|>\n' >"from here/train.txt"
+    printf 'Another.\n<|endoftext|>\n' >"from here/valid.txt"
+    "$get" --from "from here" >out && cmp "from here/train.txt" "$texts/train.txt" &&
+        cmp "from here/valid.txt" "$texts/valid.txt"
+}
+check "--from copies both texts, from any folder, under any path" from_copies
+
+# ---- get_tinystories.sh downloads ----
+
+start_server() {
+    python3 "$root/tests/story_server.py" >port 2>/dev/null &
+    server=$!
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+        [ -s port ] && break
+        sleep 0.3
+    done
+    url=http://127.0.0.1:$(cat port)
+}
+# The first N bytes of what the server has.
+stories() {
+    env PATH="$everything" python3 -c 'import sys, re
+text = re.search("STORY = (b.*)", open(sys.argv[1]).read()).group(1)
+story = eval(text); n = int(sys.argv[2])
+sys.stdout.buffer.write((story * (n // len(story) + 1))[:n])' "$root/tests/story_server.py" "$1"
+}
+# download PLACE [ARGUMENTS]
+download() {
+    place=$1
+    shift
+    TINYSTORIES_URL="$url/$place" "$get" "$@"
+}
+whole_valid() { stories 22502601 | cmp - "$texts/valid.txt"; }
+train_is_cut() {
+    size=$(wc -c <"$texts/train.txt")
+    [ "$size" -le 100000000 ] && [ "$size" -gt 99999000 ] &&
+        [ "$(tail -n 1 "$texts/train.txt")" = '<|endoftext|>' ] &&
+        stories "$size" | cmp - "$texts/train.txt"
+}
+downloads() {
+    rm -rf "$texts"
+    download good >out 2>err && [ ! -s err ] && whole_valid && train_is_cut &&
+        [ -z "$(find "$texts" -name '*.part')" ] &&
+        download good >out && [ "$(grep -c 'is there already' out)" -eq 2 ]
+}
+survives_a_bad_line() {
+    rm -rf "$texts"
+    download breaks >out 2>err && [ ! -s err ] && whole_valid && train_is_cut
+}
+goes_on() {
+    rm -rf "$texts"
+    mkdir -p "$texts"
+    stories 12345678 >"$texts/valid.txt.part"
+    # wget skips what it has already, curl refuses
+    if [ "$client" = curl ]; then
+        refused 'broke off at byte 12345678' download norange && nothing_under_final_names || return 1
+    fi
+    download good >out 2>err && [ ! -s err ] && whole_valid && train_is_cut
+}
+download_refusals() {
+    rm -rf "$texts"
+    refused 'has 22502600 bytes instead of 22502601' download short &&
+        refused 'absent/TinyStoriesV2-GPT4-valid.txt: ' download absent && nothing_under_final_names &&
+        refused 'check the network' env TINYSTORIES_URL=http://127.0.0.1:1 "$get" &&
+        nothing_under_final_names
+}
+full() {
+    download good --full >out && [ "$(wc -c <"$texts/train.txt")" -eq 2227753162 ]
+}
+
+if ! command -v python3 >/dev/null; then
+    skip "get_tinystories.sh downloads" "no python3 for the local server"
+    exit 0
+fi
+start_server
+everything=$PATH
+clients=
+for client in curl wget; do
+    if ! command -v $client >/dev/null; then
+        skip "get_tinystories.sh with $client" "no $client here"
+        continue
+    fi
+    clients=yes
+    # the other client is hidden behind a PATH without it
+    rm -rf tools && mkdir tools
+    for tool in sh env dirname mktemp mkdir rm mv cat wc tr sed tail head grep cut sleep tee $client \
+        cmp find; do
+        ln -s "$(command -v "$tool")" "tools/$tool"
+    done
+    # shellcheck disable=SC2123 # the search path is meant
+    PATH=$work/tools
+    check "$client: downloads, and cuts the training text after a whole story" downloads
+    check "$client: goes on when the line breaks" survives_a_bad_line
+    check "$client: goes on where an earlier run stopped" goes_on
+    check "$client: wrong size, missing page, no network are one line" download_refusals
+    if [ -n "${TINYLM_TEST_FULL-}" ]; then check "$client: --full" full; fi
+    PATH=$everything
+done
+rm -f "$work/tools/curl" "$work/tools/wget"
+needs_a_client() { refused 'needs curl or wget' env PATH="$work/tools" "$get"; }
+[ -z "$clients" ] || check "neither curl nor wget is one line" needs_a_client
