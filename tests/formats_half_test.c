@@ -1,0 +1,129 @@
+/* Half-size floating point types against shared cases and against each other, all codes. */
+#include "formats_helpers.h"
+
+#include <math.h>
+
+#include "formats/half.h"
+
+static uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Every code is a float32 value, and comes back as the same code. */
+static void test_all_codes(void **state) {
+    (void)state;
+    for (uint32_t code = 0; code < 65536; code++) {
+        float half = half_to_float((uint16_t)code), brain = bfloat16_to_float((uint16_t)code);
+        uint32_t exponent = code >> 10 & 31, fraction = code & 1023;
+        double wanted =
+            exponent ? ldexp(1024 + fraction, (int)exponent - 25) : ldexp(fraction, -24);
+        if (exponent == 31) wanted = fraction ? NAN : INFINITY;
+        if (code & 0x8000) wanted = -wanted;
+        if (isnan(wanted)) {
+            assert_true(isnan(half));
+            assert_true(isnan(half_to_float(half_from_float(half))));
+        } else {
+            assert_true((double)half == wanted && !signbit(half) == !signbit(wanted));
+            assert_int_equal(half_from_float(half), code);
+        }
+        assert_int_equal(bits_of(brain), code << 16);
+        if (isnan(brain))
+            assert_true(isnan(bfloat16_to_float(bfloat16_from_float(brain))));
+        else
+            assert_int_equal(bfloat16_from_float(brain), code);
+    }
+}
+
+/* Rounding: around every midpoint of two neighbours the nearer one wins, and the even one at it. */
+static void test_rounding(void **state) {
+    (void)state;
+    for (uint16_t code = 0; code < 0x7bff; code++) {
+        float low = half_to_float(code), high = half_to_float((uint16_t)(code + 1));
+        float middle = low + (high - low) / 2; /* exact: one more bit than a half has */
+        assert_int_equal(half_from_float(middle), code + (code & 1));
+        assert_int_equal(half_from_float(nextafterf(middle, 0)), code);
+        assert_int_equal(half_from_float(nextafterf(middle, 1e9f)), code + 1);
+        assert_int_equal(half_from_float(-middle), 0x8000 | (code + (code & 1)));
+    }
+    for (uint32_t code = 0; code < 0x7f80; code += 7) {
+        uint32_t middle = code << 16 | 0x8000;
+        assert_int_equal(bfloat16_from_float(from_bits(middle)), code + (code & 1));
+        assert_int_equal(bfloat16_from_float(from_bits(middle - 1)), code);
+        assert_int_equal(bfloat16_from_float(from_bits(middle + 1)), code + 1);
+    }
+}
+
+static uint32_t hex(const cJSON *object, const char *key, bool *nan) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, key));
+    *nan = strcmp(text, "nan") == 0;
+    return (uint32_t)strtoul(text, NULL, 16);
+}
+
+static void test_shared_cases(void **state) {
+    (void)state;
+    const char *path = shared_path("cases/num/f11_half_types.json");
+    if (!path) skip();
+    cJSON *cases = read_json(path), *item;
+    bool nan, ignored;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(cases, "to_half")) {
+        float value = from_bits(hex(item, "f32", &ignored));
+        uint32_t wanted = hex(item, "bf16", &nan);
+        uint16_t brain = bfloat16_from_float(value), half = half_from_float(value);
+        assert_true(nan ? isnan(bfloat16_to_float(brain)) : brain == wanted);
+        wanted = hex(item, "f16", &nan);
+        assert_true(nan ? isnan(half_to_float(half)) : half == wanted);
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(cases, "from_f16")) {
+        float value = half_to_float((uint16_t)hex(item, "f16", &ignored));
+        uint32_t wanted = hex(item, "f32", &nan);
+        assert_true(nan ? isnan(value) : bits_of(value) == wanted);
+    }
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(cases, "from_bf16")) {
+        float value = bfloat16_to_float((uint16_t)hex(item, "bf16", &ignored));
+        uint32_t wanted = hex(item, "f32", &nan);
+        assert_true(nan ? isnan(value) : bits_of(value) == wanted);
+    }
+    cJSON_Delete(cases);
+}
+
+/* Arrays at odd addresses. */
+static void test_arrays(void **state) {
+    (void)state;
+    uint8_t bytes[33];
+    double wide[4] = {1.5, -2, 1e30, 0.1};
+    float single[4] = {1.5F, -2, 1e30F, 0.1F};
+    uint16_t half[4] = {0x3e00, 0xc000, 0x7c00, 0x0001};
+    uint16_t brain[4] = {0x3fc0, 0xc000, 0x7f80, 0x0001};
+    real out[4];
+    memcpy(bytes + 1, wide, sizeof wide);
+    reals_from_float64(out, bytes + 1, 4);
+    for (int i = 0; i < 4; i++) assert_true(out[i] == (real)wide[i]);
+    memcpy(bytes + 1, single, sizeof single);
+    reals_from_float32(out, bytes + 1, 4);
+    for (int i = 0; i < 4; i++) assert_true(out[i] == (real)single[i]);
+    memcpy(bytes + 1, half, sizeof half);
+    reals_from_float16(out, bytes + 1, 4);
+    for (int i = 0; i < 4; i++) assert_true(out[i] == (real)half_to_float(half[i]));
+    memcpy(bytes + 1, brain, sizeof brain);
+    reals_from_bfloat16(out, bytes + 1, 4);
+    for (int i = 0; i < 4; i++) assert_true(out[i] == (real)bfloat16_to_float(brain[i]));
+    assert_true(out[0] == 1.5 && out[3] > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_codes),
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_shared_cases),
+        cmocka_unit_test(test_arrays),
+    };
+    return cmocka_run_group_tests_name("half", tests, NULL, NULL);
+}
