@@ -1,0 +1,256 @@
+"""Trains tiny models in float64 by the definitions and compares them with what ./train logged.
+
+    parity.py make DIR              writes DIR/ids.npy and one configuration DIR/NAME.json per variant
+    (./train DIR/NAME.json --run DIR/NAME.initial --set training.max_steps=0, and again with --run DIR/NAME)
+    parity.py check DIR [FIRST]     one TAP line per variant, numbered from FIRST (default 1)
+    parity.py one CONFIG INITIAL.safetensors LOG.csv IDS.npy   the same for any run
+
+IDS.npy holds exactly context_length+1 ids: only one window exists, so every row of every batch is that window and
+nothing depends on how windows are drawn. What must agree, for each of the logged steps:
+    |train_loss - ours| <= 3e-5 * max(ours, 0.1),   |grad_norm - ours| <= 1e-4 * ours,
+    |learning_rate - ours| <= 1e-6 * max of the schedule.
+Float arithmetic in another order stays below a third of that (7e-6 and 2e-5 over many seeds); the tanh form of GELU, a
+decay applied before the step or eps in another place do not.
+"""
+import copy
+import csv
+import json
+import math
+import os
+import sys
+
+import numpy as np
+import torch
+
+import model_reference as reference
+
+torch.set_num_threads(1)
+LOSS_TOLERANCE, NORM_TOLERANCE, RATE_TOLERANCE = 3e-5, 1e-4, 1e-6
+
+
+# ---- the training, from the definitions --------------------------------------------------------------
+
+
+def learning_rate(rate, t):
+    """Rate of iteration t (from 0): linear warm-up from 0, then half a cosine from max to min, then min."""
+    if t < rate["warmup_steps"]:
+        return rate["max"] * t / rate["warmup_steps"]
+    if rate["schedule"] == "constant":
+        return rate["max"]
+    length = rate["cosine_steps"] - rate["warmup_steps"]
+    done = t - rate["warmup_steps"]
+    if done > length:
+        return rate["min"]
+    fraction = done / length if length > 0 else 0.0
+    return rate["min"] + 0.5 * (1.0 + math.cos(math.pi * fraction)) * (rate["max"] - rate["min"])
+
+
+def clip_scale(norm, limit):
+    """What gradients of this global norm are multiplied by; limit 0 is off."""
+    return limit / (norm + 1e-6) if limit > 0 and norm > limit else 1.0
+
+
+class AdamW:
+    """Decay after the step, by the scheduled rate; eps beside the uncorrected root of v."""
+
+    def __init__(self, options):
+        self.beta1, self.beta2 = options["beta1"], options["beta2"]
+        self.eps, self.decay = options["eps"], options["weight_decay"]
+        self.t, self.m, self.v = 0, {}, {}
+
+    def step(self, weights, gradients, rate):
+        self.t += 1
+        corrected = rate * math.sqrt(1 - self.beta2**self.t) / (1 - self.beta1**self.t)
+        for name, gradient in gradients.items():
+            zero = torch.zeros_like(gradient)
+            m = self.m[name] = self.beta1 * self.m.get(name, zero) + (1 - self.beta1) * gradient
+            v = self.v[name] = self.beta2 * self.v.get(name, zero) + (1 - self.beta2) * gradient**2
+            theta = weights[name] - corrected * m / (v.sqrt() + self.eps)
+            weights[name] = theta - rate * self.decay * theta
+
+
+class SGD:
+    def __init__(self, options):
+        self.momentum, self.m = options["momentum"], {}
+
+    def step(self, weights, gradients, rate):
+        for name, gradient in gradients.items():
+            m = self.m[name] = self.momentum * self.m.get(name, 0.0) + gradient
+            weights[name] = weights[name] - rate * m
+
+
+def train(config, weights, ids):
+    """Yields (learning rate, loss, gradient norm before clipping) of each step; weights is changed in place."""
+    training = config["training"]
+    optimizer = {"adamw": AdamW, "sgd": SGD}[training["optimizer"]["type"]](training["optimizer"])
+    window = torch.from_numpy(ids.astype(np.int64))
+    rows = window.repeat(training["batch_size"], 1)
+    groups = training["gradient_accumulation"]
+    for t in range(training["max_steps"]):
+        leaves = {name: weight.detach().requires_grad_() for name, weight in weights.items()}
+        mean_loss = 0.0
+        for _ in range(groups):
+            part = reference.loss(config, leaves, rows[:, :-1], rows[:, 1:]) / groups
+            part.backward()
+            mean_loss += part.item()
+        norm = math.sqrt(sum((leaf.grad**2).sum().item() for leaf in leaves.values()))
+        rate = learning_rate(training["learning_rate"], t)
+        scale = clip_scale(norm, training["grad_clip"])
+        optimizer.step(weights, {name: leaf.grad * scale for name, leaf in leaves.items()}, rate)
+        yield rate, mean_loss, norm
+
+
+# ---- the comparison ----------------------------------------------------------------------------------
+
+
+def compare(config, initial, log, ids):
+    """(summary of the largest deviations, list of what is wrong)."""
+    config = reference.with_defaults(config)
+    weights = reference.load_weights(initial)
+    have = {name: tuple(weight.shape) for name, weight in weights.items()}
+    want = reference.expected_shapes(config)
+    if have != want:
+        return "", [f"tensors differ: {sorted(set(have.items()) ^ set(want.items()))}"]
+    if len(ids) != config["model"]["context_length"] + 1:
+        return "", [f"{len(ids)} ids are not exactly one window"]
+    with open(log, newline="", encoding="utf-8") as file:
+        rows = {int(row["step"]): row for row in csv.DictReader(file)}
+    worst, wrong = {"train_loss": 0.0, "grad_norm": 0.0, "learning_rate": 0.0}, []
+    steps = 0
+    for steps, (rate, loss, norm) in enumerate(train(config, weights, ids), 1):
+        if steps not in rows:
+            wrong.append(f"step {steps} is not in the log")
+            continue
+        for key, ours, allowed in (
+            ("train_loss", loss, LOSS_TOLERANCE * max(loss, 0.1)),
+            ("grad_norm", norm, NORM_TOLERANCE * norm),
+            ("learning_rate", rate, RATE_TOLERANCE * config["training"]["learning_rate"]["max"]),
+        ):
+            theirs = float(rows[steps][key])
+            deviation = abs(theirs - ours)
+            worst[key] = max(worst[key], deviation / allowed)
+            if not deviation <= allowed:
+                wrong.append(f"step {steps}: {key} {theirs:.9g}, reference {ours:.9g}")
+        tokens = steps * config["training"]["batch_size"] * config["training"]["gradient_accumulation"]
+        tokens *= config["model"]["context_length"]
+        if int(rows[steps]["tokens"]) != tokens:
+            wrong.append(f"step {steps}: tokens {rows[steps]['tokens']}, reference {tokens}")
+    if len(rows) != steps:
+        wrong.append(f"{len(rows)} rows in the log for {steps} steps")
+    summary = f"last loss {loss:.3f}, largest deviation {worst['train_loss'] * LOSS_TOLERANCE:.1e} of the loss, "
+    return summary + f"{worst['grad_norm'] * NORM_TOLERANCE:.1e} of the norm", wrong
+
+
+# ---- the variants ------------------------------------------------------------------------------------
+
+CONTEXT = 24
+BASE = {
+    "seed": 7,
+    "model": {"vocab_size": 61, "context_length": CONTEXT, "d_model": 32, "num_layers": 2, "num_heads": 4, "d_ff": 64},
+    "training": {
+        "batch_size": 2,
+        "max_steps": 20,
+        "log_every": 1,
+        "learning_rate": {"max": 1e-2, "warmup_steps": 5},
+    },
+}
+ADAMW = {"type": "adamw", "beta1": 0.8, "beta2": 0.99, "eps": 1e-3, "weight_decay": 0.7}
+CONSTANT = {"schedule": "constant", "max": 0.1, "warmup_steps": 5}
+# name: (changes to the model, changes to the training)
+VARIANTS = {
+    "base": ({}, {}),
+    "post-norm": ({"norm": "post"}, {}),
+    # without norms a larger rate makes 20 steps of float chaotic
+    "no norm": ({"norm": "none"}, {"learning_rate": {"max": 2e-3, "warmup_steps": 5}}),
+    "SiLU": ({"ffn": "silu"}, {}),
+    "tied head": ({"tie_embeddings": True}, {}),
+    "half layout": ({"position": {"type": "rope", "layout": "half", "theta": 500.0}}, {}),
+    "2 key-value heads": ({"num_kv_heads": 2}, {}),
+    "gradient accumulation": ({}, {"gradient_accumulation": 3}),
+    "SGD": ({}, {"optimizer": {"type": "sgd"}, "learning_rate": CONSTANT}),
+    "no position, ReLU, momentum": (
+        {"position": {"type": "none"}, "ffn": "relu"},
+        {"optimizer": {"type": "sgd", "momentum": 0.8}, "learning_rate": CONSTANT, "grad_clip": 0.5},
+    ),
+    # few, large inner values: the tanh form of GELU would show
+    "GELU": ({"ffn": "gelu", "d_ff": 8, "num_layers": 4}, {}),
+    "AdamW and norm options, one key-value head, tied": (
+        {"num_kv_heads": 1, "tie_embeddings": True, "norm_eps": 1e-2},
+        {"optimizer": ADAMW, "grad_clip": 0},
+    ),
+    "post-norm, half layout, accumulation, short cosine": (
+        {"norm": "post", "position": {"type": "rope", "layout": "half"}, "num_kv_heads": 2},
+        {
+            "gradient_accumulation": 2,
+            "learning_rate": {"max": 2e-2, "min": 3e-3, "warmup_steps": 5, "cosine_steps": 12},
+        },
+    ),
+    "one layer, default d_ff, SiLU, no norm, SGD": (
+        {"num_layers": 1, "d_ff": None, "ffn": "silu", "norm": "none"},
+        {"batch_size": 5, "optimizer": {"type": "sgd", "momentum": 0.5}},
+    ),
+}
+
+
+def variant(name, ids_path):
+    config = copy.deepcopy(BASE)
+    model, training = VARIANTS[name]
+    config["name"] = file_name(name)
+    config["data"] = {"train": ids_path, "valid": ids_path}
+    config["model"].update(model)
+    config["training"].update(training)
+    if config["model"]["d_ff"] is None:
+        del config["model"]["d_ff"]
+    return config
+
+
+def file_name(name):
+    return "".join(letter if letter.isalnum() else "_" for letter in name)
+
+
+def make(folder):
+    """Some ids repeat and some never come, as in text; the last one only as a target."""
+    ids_path = os.path.join(folder, "ids.npy")
+    ids = np.random.default_rng(5).integers(0, 40, CONTEXT + 1)
+    ids[-1] = 60
+    np.save(ids_path, ids.astype("<u2"))
+    for name in VARIANTS:
+        with open(os.path.join(folder, file_name(name) + ".json"), "w", encoding="utf-8") as file:
+            json.dump(variant(name, ids_path), file, indent=1)
+
+
+def check(folder, first):
+    """Prints the TAP lines; true when all are ok."""
+    ids = np.load(os.path.join(folder, "ids.npy"))
+    good = True
+    for number, name in enumerate(VARIANTS, first):
+        base = os.path.join(folder, file_name(name))
+        with open(base + ".json", encoding="utf-8") as file:
+            config = json.load(file)
+        try:
+            summary, wrong = compare(config, base + ".initial/model.safetensors", base + "/log.csv", ids)
+        except OSError as error:
+            summary, wrong = "", [str(error)]
+        good = report(number, name, summary, wrong) and good
+    return good
+
+
+def report(number, name, summary, wrong):
+    print(f"{'not ok' if wrong else 'ok'} {number} - parity with float64: {name}" + (f" ({summary})" if summary else ""))
+    for line in wrong[:5]:
+        print(f"# {line}")
+    return not wrong
+
+
+if __name__ == "__main__":
+    command, arguments = sys.argv[1], sys.argv[2:]
+    if command == "make":
+        make(*arguments)
+        sys.exit(0)
+    if command == "check":
+        sys.exit(not check(arguments[0], int(arguments[1]) if len(arguments) > 1 else 1))
+    if command == "one":
+        with open(arguments[0], encoding="utf-8") as opened:
+            given = json.load(opened)
+        sys.exit(not report(1, arguments[0], *compare(given, arguments[1], arguments[2], np.load(arguments[3]))))
+    sys.exit(__doc__)
