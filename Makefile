@@ -79,6 +79,14 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtinylm.a
 test: all $(TESTS)
 	tests/run.sh $(TESTS) $(sort $(wildcard tests/*_test.sh))
 
+# Finite differences need double precision: the same sources with another `real`.
+gradcheck:
+	$(MAKE) BUILD=build/gradcheck REAL=double build/gradcheck/tests/gradcheck
+	build/gradcheck/tests/gradcheck
+
+$(BUILD)/tests/gradcheck: $(BUILD)/tests/gradcheck.o $(BUILD)/libtinylm.a
+	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -o $@
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 

@@ -1,0 +1,63 @@
+/* Positional encodings behind one interface. A scheme may
+ *   (1) add to or mix into the embeddings                            embed
+ *   (2) transform queries, keys (and, as an ablation, values)        hooks.transform
+ *   (3) add a term to a tile of scores, forward and backward         hooks.score, score_backward
+ *   (4) add a term to the weighted values                            hooks.value, value_backward
+ *   (5) say whether the cache keeps keys before the transform        hooks.cache_before_transform
+ * Most leave most of it empty. What each scheme is and why: src/model/POSITIONS.md. */
+#ifndef TINYLM_MODEL_POSITION_H
+#define TINYLM_MODEL_POSITION_H
+
+#include "base/error.h"
+#include "model/model_config.h"
+#include "model/parameters.h"
+#include "tensor/attention.h"
+#include "tensor/tape.h"
+
+typedef struct Position Position;
+
+/* One scheme. NULL functions do nothing. */
+typedef struct PositionScheme {
+    /* Refuses what it cannot do with this model (odd head size, …). */
+    bool (*check)(const ModelConfig *config, Error *error);
+    /* Declares its trained tensors: of the whole model (layer −1), then of each layer. */
+    void (*declare)(Position *position, Parameters *parameters, int64_t layer);
+    /* Writes the initial values of parameters declared INIT_GIVEN. */
+    void (*initialize)(Position *position);
+    /* Makes its tables reach `length` positions. */
+    void (*prepare)(Position *position, int64_t length);
+    /* x (B, T, C) with first_position.. along T -> x with the positions in it. */
+    Tensor *(*embed)(const Position *position, Tape *tape, Tensor *x, int64_t first_position);
+    /* Frees `state`. */
+    void (*destroy)(Position *position);
+} PositionScheme;
+
+struct Position {
+    const PositionScheme *scheme;
+    const ModelConfig *config; /* of the model it belongs to */
+    int64_t d_head;
+    AttentionHooks *hooks; /* [num_layers]; all NULL functions when the scheme is not in attention */
+    int64_t prepared;      /* positions its tables reach */
+    void *state;           /* the scheme's own tables */
+};
+
+/* Builds the scheme of `config` (which must outlive it) and declares its parameters of the whole
+ * model; call position_declare_layer while declaring each layer. NULL on error. */
+Position *position_create(const ModelConfig *config, Parameters *parameters, Error *error);
+void position_declare_layer(Position *position, Parameters *parameters, int64_t layer);
+void position_initialize(Position *position);
+/* Makes the tables reach `length` positions; call from one thread, before any operation that uses
+ * them. Cheap when they do already. False when the scheme ends before that (a learned table). */
+bool position_prepare(Position *position, int64_t length, Error *error);
+Tensor *position_embed(const Position *position, Tape *tape, Tensor *x, int64_t first_position);
+const AttentionHooks *position_hooks(const Position *position, int64_t layer);
+void position_free(Position *position);
+
+/* The longest sequence the scheme can take, or INT64_MAX. */
+int64_t position_limit(const ModelConfig *config);
+
+/* The families, one file each. */
+extern const PositionScheme position_none;
+extern const PositionScheme position_rope;
+
+#endif

@@ -1,0 +1,335 @@
+#include "tensor/attention.h"
+
+#include "tensor/matmul.h"
+#include "tensor/plain/plain.h"
+
+/* Rows of a block of scores: large enough for the product, small enough that little of the upper
+ * triangle is computed in vain and the block stays in the second-level cache. */
+enum { BLOCK = 64 };
+
+/* The sizes of one call, read off its node. */
+typedef struct Layout {
+    int64_t B, T, H, G, D;
+    int64_t past;       /* positions already in the cache */
+    int64_t keys;       /* past + T */
+    int64_t stride;     /* of a row of qkv: (H + 2G)·D */
+    int64_t out_stride; /* of a row of the output: H·D */
+    int64_t block;
+    real scale;
+    const AttentionOptions *options;
+    const AttentionHooks *hooks;
+} Layout;
+
+static Layout layout_of(const Node *node) {
+    const AttentionOptions *options = node->options;
+    const Tensor *qkv = node->inputs[0];
+    Layout s = {.B = qkv->shape[0],
+                .T = qkv->shape[1],
+                .H = options->num_heads,
+                .G = options->num_kv_heads,
+                .stride = qkv->shape[2],
+                .options = options,
+                .hooks = options->hooks};
+    s.D = s.stride / (s.H + 2 * s.G);
+    s.past = options->cache ? options->cache->length : 0;
+    s.keys = s.past + s.T;
+    s.out_stride = s.H * s.D;
+    s.block = s.T < BLOCK ? s.T : BLOCK;
+    s.scale = (real)(1 / sqrt((double)s.D));
+    return s;
+}
+
+static bool transforms(const Layout *s, AttentionPart part) {
+    return s->hooks && s->hooks->transform && s->hooks->transforms[part];
+}
+
+/* Copies rows of one head, transformed when the scheme transforms that part. */
+static void copy_rows(const Layout *s, AttentionPart part, int64_t position, int64_t rows,
+                      const real *from, int64_t from_stride, real *to, int64_t to_stride,
+                      bool inverse) {
+    if (transforms(s, part)) {
+        s->hooks->transform(s->hooks->context, position, rows, s->D, from, from_stride, to,
+                            to_stride, inverse);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(to + r * to_stride, from + r * from_stride, (size_t)s->D * sizeof(real));
+}
+
+/* Keys row i (counted within this call) may attend to: [first, end). */
+static int64_t first_key(const Layout *s, int64_t b, int64_t i) {
+    return s->options->document_start ? s->options->document_start[b * s->T + i] : 0;
+}
+
+static int64_t end_key(const Layout *s, int64_t i) {
+    return s->options->causal ? s->past + i + 1 : s->keys;
+}
+
+static AttentionTile tile_of(const Layout *s, const Node *node, int64_t head, int64_t first,
+                             int64_t rows, const real *q, const real *k, real *scores) {
+    AttentionTile tile = {.head = head,
+                          .rows = rows,
+                          .columns = end_key(s, first + rows - 1),
+                          .first_row = s->past + first,
+                          .d_head = s->D,
+                          .scale = s->scale,
+                          .q = q,
+                          .k = k,
+                          .scores = scores,
+                          .stride = s->keys};
+    for (int i = 1; i < node->input_count; i++) {
+        tile.parameters[i - 1] = node->inputs[i]->data;
+        tile.parameter_gradients[i - 1] = node->input_gradients[i];
+    }
+    return tile;
+}
+
+static void product(const Tape *tape, int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
+                    MatmulOperand b, real beta, real *c, int64_t ldc) {
+    (tape->plain ? plain_matmul : matmul)(m, n, k, alpha, a, b, beta, c, ldc);
+}
+
+/* S = q kᵀ · scale + what the scheme adds. */
+static void compute_scores(const Tape *tape, const Layout *s, const AttentionTile *tile) {
+    product(tape, tile->rows, tile->columns, s->D, s->scale, (MatmulOperand){tile->q, s->D, false},
+            (MatmulOperand){tile->k, s->D, true}, 0, tile->scores, tile->stride);
+    if (s->hooks && s->hooks->score) s->hooks->score(s->hooks->context, tile);
+}
+
+/* Turns one row of scores into exp(S − max) in place, zero outside of [first, end), and returns the
+ * sum; *maximum gets the maximum. A row with nothing allowed becomes all zeros with sum 0. */
+static real exponentials(real *row, int64_t first, int64_t end, int64_t columns, real *maximum) {
+    real m = -HUGE_VALF, sum = 0;
+#pragma omp simd reduction(max : m)
+    for (int64_t j = first; j < end; j++) m = row[j] > m ? row[j] : m;
+    real shift = m == -HUGE_VALF ? 0 : m;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = first; j < end; j++) {
+        row[j] = real_exp(row[j] - shift);
+        sum += row[j];
+    }
+    for (int64_t j = 0; j < first; j++) row[j] = 0;
+    for (int64_t j = end; j < columns; j++) row[j] = 0;
+    *maximum = shift;
+    return sum;
+}
+
+/* The keys and values of one sequence and key/value head, ready for products. */
+typedef struct Pair {
+    const real *k, *v;
+    int64_t v_stride; /* keys are always D apart */
+} Pair;
+
+/* Without a cache: keys (and values, if transformed) are copied to `scratch`, 2·keys·D reals.
+ * With one: appended to it first; keys kept before the transform are transformed to scratch. */
+static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, real *scratch) {
+    const real *k = qkv + b * s->T * s->stride + (s->H + g) * s->D, *v = k + s->G * s->D;
+    KeyValueCache *cache = s->options->cache;
+    if (!cache) {
+        copy_rows(s, PART_KEY, 0, s->T, k, s->stride, scratch, s->D, false);
+        if (!transforms(s, PART_VALUE)) return (Pair){scratch, v, s->stride};
+        real *values = scratch + s->keys * s->D;
+        copy_rows(s, PART_VALUE, 0, s->T, v, s->stride, values, s->D, false);
+        return (Pair){scratch, values, s->D};
+    }
+    real *cached_k = cache->k + (b * s->G + g) * cache->capacity * s->D;
+    real *cached_v = cache->v + (b * s->G + g) * cache->capacity * s->D;
+    copy_rows(s, PART_VALUE, s->past, s->T, v, s->stride, cached_v + s->past * s->D, s->D, false);
+    if (!s->hooks || !s->hooks->cache_before_transform) {
+        copy_rows(s, PART_KEY, s->past, s->T, k, s->stride, cached_k + s->past * s->D, s->D, false);
+        return (Pair){cached_k, cached_v, s->D};
+    }
+    for (int64_t r = 0; r < s->T; r++)
+        memcpy(cached_k + (s->past + r) * s->D, k + r * s->stride, (size_t)s->D * sizeof(real));
+    copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
+    return (Pair){scratch, cached_v, s->D};
+}
+
+static int64_t attention_units(const Node *node) {
+    Layout s = layout_of(node);
+    return s.B * s.G;
+}
+
+static int64_t attention_scratch(const Node *node, bool backward) {
+    Layout s = layout_of(node);
+    int64_t pair = 2 * s.keys * s.D, block = s.block * (s.D + s.keys);
+    return backward ? 2 * pair + 2 * block : pair + block;
+}
+
+static void keep_weights(const Layout *s, int64_t b, const AttentionTile *tile, int64_t row,
+                         const real *p, real inverse) {
+    int64_t i = tile->first_row - s->past + row;
+    real *to = s->options->weights + ((b * s->H + tile->head) * s->T + i) * s->keys;
+    for (int64_t j = 0; j < s->keys; j++) to[j] = j < tile->columns ? p[j] * inverse : 0;
+}
+
+static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
+    Layout s = layout_of(node);
+    const real *qkv = node->inputs[0]->data;
+    real *q = scratch + 2 * s.keys * s.D, *scores = q + s.block * s.D;
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t b = unit / s.G, g = unit % s.G;
+        Pair pair = load_pair(&s, qkv, b, g, scratch);
+        for (int64_t h = g * s.H / s.G; h < (g + 1) * s.H / s.G; h++) {
+            real *out = node->output->data + b * s.T * s.out_stride + h * s.D;
+            real *kept = node->kept + (b * s.H + h) * s.T;
+            for (int64_t i = 0; i < s.T; i += s.block) {
+                int64_t rows = s.T - i < s.block ? s.T - i : s.block;
+                copy_rows(&s, PART_QUERY, s.past + i, rows,
+                          qkv + (b * s.T + i) * s.stride + h * s.D, s.stride, q, s.D, false);
+                AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores);
+                compute_scores(tape, &s, &tile);
+                real inverse[BLOCK];
+                for (int64_t r = 0; r < rows; r++) {
+                    real maximum, *row = scores + r * tile.stride;
+                    real sum = exponentials(row, first_key(&s, b, i + r), end_key(&s, i + r),
+                                            tile.columns, &maximum);
+                    inverse[r] = sum > 0 ? 1 / sum : (sum == 0 ? 0 : sum); /* NaN stays NaN */
+                    kept[i + r] = maximum + (real)log(sum > 0 ? (double)sum : 1);
+                    if (s.options->weights) keep_weights(&s, b, &tile, r, row, inverse[r]);
+                }
+                product(tape, rows, s.D, tile.columns, 1,
+                        (MatmulOperand){scores, tile.stride, false},
+                        (MatmulOperand){pair.v, pair.v_stride, false}, 0, out + i * s.out_stride,
+                        s.out_stride);
+                if (s.hooks && s.hooks->value)
+                    s.hooks->value(s.hooks->context, &tile, out + i * s.out_stride, s.out_stride);
+                for (int64_t r = 0; r < rows; r++)
+                    for (int64_t d = 0; d < s.D; d++) out[(i + r) * s.out_stride + d] *= inverse[r];
+            }
+        }
+    }
+}
+
+/* ---- backward ---- */
+
+/* P = exp(S − L) for one block, zero where not allowed. */
+static void weights_again(const Layout *s, int64_t b, int64_t i, const AttentionTile *tile,
+                          const real *kept) {
+    for (int64_t r = 0; r < tile->rows; r++) {
+        real *row = tile->scores + r * tile->stride, shift = kept[i + r];
+        int64_t first = first_key(s, b, i + r), end = end_key(s, i + r);
+#pragma omp simd
+        for (int64_t j = first; j < end; j++) row[j] = real_exp(row[j] - shift);
+        for (int64_t j = 0; j < first; j++) row[j] = 0;
+        for (int64_t j = end; j < tile->columns; j++) row[j] = 0;
+    }
+}
+
+/* dS = P ⊙ (dP − rowsum(dO ⊙ O)), into dp. */
+static void softmax_backward(const Layout *s, const AttentionTile *tile, const real *out,
+                             const real *dout, real *dp) {
+    for (int64_t r = 0; r < tile->rows; r++) {
+        const real *p = tile->scores + r * tile->stride;
+        const real *o = out + r * s->out_stride, *d = dout + r * s->out_stride;
+        real *to = dp + r * tile->stride, sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t c = 0; c < s->D; c++) sum += o[c] * d[c];
+#pragma omp simd
+        for (int64_t j = 0; j < tile->columns; j++) to[j] = p[j] * (to[j] - sum);
+    }
+}
+
+/* Stores the gradient of rows of one head, through the transpose of the transform. */
+static void store_rows(const Layout *s, AttentionPart part, int64_t position, int64_t rows,
+                       real *gradient, real *to, real accumulate) {
+    if (accumulate == 0) {
+        copy_rows(s, part, position, rows, gradient, s->D, to, s->stride, true);
+        return;
+    }
+    copy_rows(s, part, position, rows, gradient, s->D, gradient, s->D, true);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = 0; d < s->D; d++) to[r * s->stride + d] += gradient[r * s->D + d];
+}
+
+static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
+    Layout s = layout_of(node);
+    int64_t pair_size = s.keys * s.D;
+    real *dk = scratch + 2 * pair_size, *dv = dk + pair_size;
+    real *q = dv + pair_size, *dq = q + s.block * s.D, *scores = dq + s.block * s.D;
+    real *dp = scores + s.block * s.keys;
+    const real *qkv = node->inputs[0]->data;
+    real *dqkv = node->input_gradients[0], accumulate = node->accumulate[0];
+    for (int i = 1; i < node->input_count; i++)
+        if (node->input_gradients[i] && node->accumulate[i] == 0)
+            memset(node->input_gradients[i], 0,
+                   (size_t)tensor_size(node->inputs[i]) * sizeof(real));
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t b = unit / s.G, g = unit % s.G;
+        Pair pair = load_pair(&s, qkv, b, g, scratch);
+        memset(dk, 0, (size_t)(2 * pair_size) * sizeof(real));
+        for (int64_t h = g * s.H / s.G; h < (g + 1) * s.H / s.G; h++) {
+            int64_t head = b * s.T * s.out_stride + h * s.D;
+            for (int64_t i = 0; i < s.T; i += s.block) {
+                int64_t rows = s.T - i < s.block ? s.T - i : s.block;
+                int64_t row = (b * s.T + i) * s.stride + h * s.D;
+                copy_rows(&s, PART_QUERY, i, rows, qkv + row, s.stride, q, s.D, false);
+                AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores);
+                compute_scores(tape, &s, &tile);
+                weights_again(&s, b, i, &tile, node->kept + (b * s.H + h) * s.T);
+
+                const real *out = node->output->data + head + i * s.out_stride;
+                const real *dout = node->output_gradient + head + i * s.out_stride;
+                product(tape, tile.columns, s.D, rows, 1, (MatmulOperand){scores, s.keys, true},
+                        (MatmulOperand){dout, s.out_stride, false}, 1, dv, s.D);
+                product(tape, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.out_stride, false},
+                        (MatmulOperand){pair.v, pair.v_stride, true}, 0, dp, s.keys);
+                if (s.hooks && s.hooks->value_backward)
+                    s.hooks->value_backward(s.hooks->context, &tile, dout, s.out_stride, dp);
+                softmax_backward(&s, &tile, out, dout, dp);
+
+                product(tape, rows, s.D, tile.columns, s.scale, (MatmulOperand){dp, s.keys, false},
+                        (MatmulOperand){pair.k, s.D, false}, 0, dq, s.D);
+                product(tape, tile.columns, s.D, rows, s.scale, (MatmulOperand){dp, s.keys, true},
+                        (MatmulOperand){q, s.D, false}, 1, dk, s.D);
+                tile.scores = dp;
+                if (s.hooks && s.hooks->score_backward)
+                    s.hooks->score_backward(s.hooks->context, &tile, dq, dk);
+                store_rows(&s, PART_QUERY, i, rows, dq, dqkv + row, accumulate);
+            }
+        }
+        real *dk_rows = dqkv + b * s.T * s.stride + (s.H + g) * s.D;
+        store_rows(&s, PART_KEY, 0, s.T, dk, dk_rows, accumulate);
+        store_rows(&s, PART_VALUE, 0, s.T, dv, dk_rows + s.G * s.D, accumulate);
+    }
+}
+
+/* Two products of 2·D a score, over the allowed half. */
+static int64_t attention_flops(const Node *node) {
+    Layout s = layout_of(node);
+    int64_t scores = s.options->causal ? s.T * s.past + s.T * (s.T + 1) / 2 : s.T * s.keys;
+    return 4 * s.B * s.H * s.D * scores;
+}
+
+/* The second form is for schemes with trained tables inside attention: all heads add to the same
+ * gradient, so backward must not be split. */
+#define ATTENTION_OPERATION(splits)                                                                \
+    {.name = "attention",                                                                          \
+     .kind = KIND_ATTENTION,                                                                       \
+     .backward_reads = 1u << 0,                                                                    \
+     .units = attention_units,                                                                     \
+     .scratch = attention_scratch,                                                                 \
+     .flops = attention_flops,                                                                     \
+     .forward = attention_forward,                                                                 \
+     .backward = attention_backward,                                                               \
+     .backward_splits = (splits)}
+static const Operation attention_operation = ATTENTION_OPERATION(true);
+static const Operation attention_with_tables = ATTENTION_OPERATION(false);
+
+Tensor *attention(Tape *tape, Tensor *qkv, const AttentionOptions *options) {
+    const AttentionHooks *hooks = options->hooks;
+    bool tables = hooks && hooks->parameters[0];
+    OperationCall call = {.operation = tables ? &attention_with_tables : &attention_operation,
+                          .name = "attention",
+                          .inputs = {qkv},
+                          .rank = 3,
+                          .options = options,
+                          .options_size = sizeof *options};
+    for (int i = 0; tables && i < 3; i++) call.inputs[i + 1] = hooks->parameters[i];
+    int64_t D = qkv->shape[2] / (options->num_heads + 2 * options->num_kv_heads);
+    call.shape[0] = qkv->shape[0];
+    call.shape[1] = qkv->shape[1];
+    call.shape[2] = options->num_heads * D;
+    call.kept_size = qkv->shape[0] * options->num_heads * qkv->shape[1];
+    return tape_apply(tape, &call);
+}

@@ -1,0 +1,92 @@
+#include "tensor/cross_entropy.h"
+
+#include "tensor/matmul.h"
+#include "tensor/plain/plain.h"
+
+/* Rows of logits at a time: enough for a fast product, few enough for the last-level cache. */
+enum { CHUNK = 512 };
+
+real cross_entropy_row(real *logits, int64_t V, int32_t target, real factor) {
+    real maximum = -HUGE_VALF, sum = 0, at_target = logits[target];
+#pragma omp simd reduction(max : maximum)
+    for (int64_t j = 0; j < V; j++) maximum = logits[j] > maximum ? logits[j] : maximum;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < V; j++) {
+        logits[j] = real_exp(logits[j] - maximum);
+        sum += logits[j];
+    }
+    real shrink = factor / sum;
+#pragma omp simd
+    for (int64_t j = 0; j < V; j++) logits[j] *= shrink;
+    logits[target] -= factor;
+    return (real)log((double)sum) + maximum - at_target;
+}
+
+static int32_t largest(const real *logits, int64_t V) {
+    int32_t best = 0;
+    for (int64_t j = 1; j < V; j++)
+        if (logits[j] > logits[best]) best = (int32_t)j;
+    return best;
+}
+
+static int64_t head_scratch(const Node *node, bool backward) {
+    int64_t rows = tensor_rows(node->inputs[0]), V = node->inputs[1]->shape[0];
+    return backward ? 0 : (rows < CHUNK ? rows : CHUNK) * V;
+}
+
+static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
+    (void)begin, (void)end;
+    const HeadLoss *loss = node->options;
+    Tensor *x = node->inputs[0], *w = node->inputs[1];
+    int64_t rows = tensor_rows(x), C = tensor_columns(x), V = w->shape[0];
+    real keep_x = 0, keep_w = 0;
+    real *dx = tape->recording ? tape_gradient(tape, x, &keep_x) : NULL;
+    real *dw = tape->recording ? tape_gradient(tape, w, &keep_w) : NULL;
+    void (*multiply)(int64_t, int64_t, int64_t, real, MatmulOperand, MatmulOperand, real, real *,
+                     int64_t) = tape->plain ? plain_matmul : matmul;
+    MatmulOperand weight = {w->data, C, false}, transposed = {w->data, C, true};
+    for (int64_t n = 0; n < rows; n += CHUNK) {
+        int64_t count = rows - n < CHUNK ? rows - n : CHUNK;
+        MatmulOperand chunk = {x->data + n * C, C, false};
+        multiply(count, V, C, 1, chunk, transposed, 0, scratch, V);
+        for (int64_t r = n; r < n + count; r++) {
+            real *logits = scratch + (r - n) * V;
+            if (loss->predictions) loss->predictions[r] = largest(logits, V);
+            real factor = (loss->weights ? loss->weights[r] : 1) * (real)loss->scale;
+            loss->losses[r] = (tape->plain ? plain_cross_entropy_row : cross_entropy_row)(
+                logits, V, loss->targets[r], factor);
+        }
+        if (dx)
+            multiply(count, C, V, 1, (MatmulOperand){scratch, V, false}, weight, keep_x, dx + n * C,
+                     C);
+        if (dw) multiply(V, C, count, 1, (MatmulOperand){scratch, V, true}, chunk, keep_w, dw, C);
+        keep_w = 1;
+    }
+}
+
+static int64_t head_flops(const Node *node) {
+    return 2 * tensor_size(node->inputs[1]) * tensor_rows(node->inputs[0]);
+}
+
+static const Operation head_operation = {
+    .name = "head_loss",
+    .kind = KIND_HEAD,
+    .scratch = head_scratch,
+    .flops = head_flops,
+    .forward = head_forward,
+};
+
+void head_loss(Tape *tape, Tensor *x, Tensor *weight, const HeadLoss *loss) {
+    tape_apply(tape, &(OperationCall){.operation = &head_operation,
+                                      .name = "loss",
+                                      .inputs = {x, weight},
+                                      .rank = 1,
+                                      .shape = {1},
+                                      .options = loss,
+                                      .options_size = sizeof *loss});
+    if (tape->dry && tape->recording) {
+        real ignored;
+        tape_gradient(tape, x, &ignored);
+        tape_gradient(tape, weight, &ignored);
+    }
+}

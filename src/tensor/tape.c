@@ -1,0 +1,355 @@
+#include "tensor/tape.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+/* One gradient buffer of the pool. `shares` tensors point to it; who wants to add to a shared one
+ * takes a copy first. In a residual network this makes the gradient of x + f(x) flow on to x without
+ * a copy: by the time the norm of f adds its part, f's own share has been given back. */
+typedef struct Gradient {
+    real *data;
+    int shares;
+} Gradient;
+
+static size_t bytes_of(const Tensor *x) { return (size_t)tensor_size(x) * sizeof(real); }
+
+void tape_init(Tape *tape, int64_t parameter_count) {
+    *tape = (Tape){.parameter_count = parameter_count, .place = "model"};
+    tape->touched = allocate_zeroed((size_t)parameter_count, sizeof *tape->touched);
+    tape->uses = allocate_zeroed((size_t)parameter_count, sizeof *tape->uses);
+}
+
+void tape_free(Tape *tape) {
+    tape_reset(tape);
+    arena_free(&tape->headers);
+    arena_free(&tape->activations);
+    pool_free(&tape->pool);
+    free(tape->nodes);
+    free(tape->segments);
+    free(tape->pooled);
+    free(tape->touched);
+    free(tape->uses);
+    *tape = (Tape){0};
+}
+
+void tape_dry(Tape *tape) {
+    tape->dry = tape->activations.counting = tape->pool.counting = true;
+}
+
+size_t tape_peak_bytes(const Tape *tape) { return tape->activations.peak + tape->pool.bytes; }
+
+/* ---- memory of one tensor ---- */
+
+/* Puts x on a block of the pool; the list is for tape_reset, which gives all of them back. */
+static void hold_block(Tape *tape, Tensor *x, real *block) {
+    x->data = block;
+    x->resident = x->pooled = true;
+    if (tape->pooled_count == tape->pooled_capacity) {
+        tape->pooled_capacity = 2 * tape->pooled_capacity + 16;
+        tape->pooled = reallocate(tape->pooled, (size_t)tape->pooled_capacity, sizeof *tape->pooled);
+    }
+    tape->pooled[tape->pooled_count++] = x;
+}
+
+static void make_resident(Tape *tape, Tensor *x) {
+    if (x->resident) return;
+    if (x->transient) {
+        hold_block(tape, x, pool_take(&tape->pool, bytes_of(x)));
+    } else {
+        x->data = arena_take(&tape->activations, bytes_of(x));
+        x->resident = true;
+    }
+}
+
+static void release(Tape *tape, Tensor *x) {
+    if (!x->resident || !x->pooled) return;
+    pool_give(&tape->pool, x->data);
+    x->data = NULL;
+    x->resident = x->pooled = false;
+    for (int64_t i = tape->pooled_count - 1; i >= 0; i--) {
+        if (tape->pooled[i] != x) continue;
+        tape->pooled[i] = tape->pooled[--tape->pooled_count];
+        break;
+    }
+}
+
+/* ---- forward ---- */
+
+/* Calls forward or backward over all units, split over the team when there is one to use. */
+static void run(Tape *tape, Node *node, bool backward) {
+    const Operation *operation = node->operation;
+    void (*function)(Tape *, Node *, int64_t, int64_t, real *) =
+        backward ? operation->backward : operation->forward;
+    int64_t units = operation->units ? operation->units(node) : 1;
+    int64_t scratch = operation->scratch ? operation->scratch(node, backward) : 0;
+    int team = parallel_active() || (backward && !operation->backward_splits)
+                   ? 1
+                   : parallel_threads();
+    if (team > units) team = (int)units;
+    if (units == 0) return;
+    real *memory = scratch ? pool_take(&tape->pool, (size_t)(scratch * team) * sizeof(real)) : NULL;
+    double start = omp_get_wtime();
+    if (tape->dry) {
+        /* counted, not computed */
+    } else if (team == 1) {
+        function(tape, node, 0, units, memory);
+    } else {
+#pragma omp parallel num_threads(team)
+        {
+            int64_t thread = omp_get_thread_num();
+            function(tape, node, units * thread / team, units * (thread + 1) / team,
+                     memory ? memory + scratch * thread : NULL);
+        }
+    }
+    tape->seconds[operation->kind] += omp_get_wtime() - start;
+    if (memory) pool_give(&tape->pool, memory);
+}
+
+static void compute(Tape *tape, Node *node);
+
+/* Makes sure the values of x are there, computing a released tensor again. The chain of released
+ * tensors is short (a transient reads kept ones), so the recursion is at most a few levels deep. */
+static void ensure_values(Tape *tape, Tensor *x) {
+    if (!x->resident && x->producer) compute(tape, x->producer);
+}
+
+static void compute(Tape *tape, Node *node) {
+    for (int i = 0; i < node->input_count; i++) ensure_values(tape, node->inputs[i]);
+    make_resident(tape, node->output);
+    if (!node->kept && node->kept_size)
+        node->kept = arena_take(&tape->activations, (size_t)node->kept_size * sizeof(real));
+    run(tape, node, false);
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i]->transient) release(tape, node->inputs[i]);
+}
+
+static void note_nonfinite(Tape *tape, const Node *node) {
+    if (!node->output->resident) return;
+    for (int64_t i = 0, n = tensor_size(node->output); i < n; i++) {
+        if (isfinite(node->output->data[i])) continue;
+        tape->nonfinite = node;
+        return;
+    }
+}
+
+Tensor *tape_apply(Tape *tape, const OperationCall *call) {
+    Node *node = arena_take(&tape->headers, sizeof *node);
+    Tensor *output = arena_take(&tape->headers, sizeof *output);
+    *output = (Tensor){.name = call->name,
+                       .rank = call->rank,
+                       .parameter = -1,
+                       .producer = node,
+                       .transient = call->transient};
+    memcpy(output->shape, call->shape, sizeof output->shape);
+    *node = (Node){.operation = call->operation,
+                   .place = tape->place,
+                   .output = output,
+                   .kept_size = call->kept_size,
+                   .segment = -1};
+    while (node->input_count < NODE_MAX_INPUTS && call->inputs[node->input_count]) {
+        Tensor *input = call->inputs[node->input_count];
+        node->inputs[node->input_count++] = input;
+        if (tape->recording && input->parameter >= 0) tape->uses[input->parameter]++;
+    }
+    if (call->options_size) {
+        void *options = arena_take(&tape->headers, call->options_size);
+        node->options = memcpy(options, call->options, call->options_size);
+    }
+    if (tape->recording) {
+        if (tape->node_count == tape->node_capacity) {
+            tape->node_capacity = 2 * tape->node_capacity + 64;
+            tape->nodes = reallocate(tape->nodes, (size_t)tape->node_capacity, sizeof *tape->nodes);
+        }
+        tape->nodes[tape->node_count++] = node;
+    }
+    if (call->operation->flops) tape->forward_flops += call->operation->flops(node);
+    compute(tape, node);
+    if (tape->find_nonfinite && !tape->nonfinite) note_nonfinite(tape, node);
+    return output;
+}
+
+Tensor *tape_constant(Tape *tape, const char *name, const real *data, int rank,
+                      const int64_t *shape) {
+    Tensor *x = arena_take(&tape->headers, sizeof *x);
+    *x = tensor_constant(name, NULL, rank, shape);
+    x->data = arena_take(&tape->activations, bytes_of(x));
+    if (!tape->dry) memcpy(x->data, data, bytes_of(x));
+    return x;
+}
+
+/* ---- segments ---- */
+
+Segment tape_segment_begin(Tape *tape, Tensor *input) {
+    return (Segment){.first_node = tape->node_count,
+                     .mark = arena_mark(&tape->activations),
+                     .header_mark = arena_mark(&tape->headers),
+                     .input = input};
+}
+
+Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
+    if (tape->recording && !tape->recompute) return output;
+    /* The output moves to the pool, and the memory of everything else is given back. */
+    real *block = pool_take(&tape->pool, bytes_of(output));
+    if (!tape->dry) memcpy(block, output->data, bytes_of(output));
+    arena_rewind(&tape->activations, segment->mark);
+    if (tape->recording) {
+        segment->end_node = tape->node_count;
+        for (int64_t i = segment->first_node; i < segment->end_node; i++) {
+            tape->nodes[i]->segment = tape->segment_count;
+            tape->nodes[i]->kept = NULL;
+            tape->nodes[i]->output->resident = false;
+        }
+        if (tape->segment_count == tape->segment_capacity) {
+            tape->segment_capacity = 2 * tape->segment_capacity + 8;
+            tape->segments = reallocate(tape->segments, (size_t)tape->segment_capacity,
+                                        sizeof *tape->segments);
+        }
+        tape->segments[tape->segment_count++] = *segment;
+    } else {
+        /* Nothing refers to the segment's headers or its input any more. */
+        Tensor moved = *output;
+        release(tape, segment->input);
+        arena_rewind(&tape->headers, segment->header_mark);
+        output = arena_take(&tape->headers, sizeof *output);
+        *output = moved;
+        output->producer = NULL;
+    }
+    hold_block(tape, output, block);
+    return output;
+}
+
+/* Computes the inside of a segment again, above everything that is in the arena now. */
+static void recompute_segment(Tape *tape, Segment *segment) {
+    segment->mark = arena_mark(&tape->activations);
+    for (int64_t i = segment->first_node; i < segment->end_node; i++) {
+        Node *node = tape->nodes[i];
+        if (!node->output->resident || node->kept_size) compute(tape, node);
+    }
+}
+
+static void drop_segment(Tape *tape, const Segment *segment) {
+    for (int64_t i = segment->first_node; i < segment->end_node; i++) {
+        Node *node = tape->nodes[i];
+        node->kept = NULL;
+        if (!node->output->pooled) node->output->resident = false;
+    }
+    arena_rewind(&tape->activations, segment->mark);
+}
+
+/* ---- gradients ---- */
+
+static void give_gradient_share(Tape *tape, Tensor *x) {
+    Gradient *gradient = x->gradient;
+    x->gradient = NULL;
+    if (gradient && --gradient->shares == 0) pool_give(&tape->pool, gradient->data);
+}
+
+static void new_gradient(Tape *tape, Tensor *x) {
+    x->gradient = arena_take(&tape->headers, sizeof *x->gradient);
+    *x->gradient = (Gradient){pool_take(&tape->pool, bytes_of(x)), 1};
+}
+
+real *tape_gradient(Tape *tape, Tensor *x, real *accumulate) {
+    if (x->parameter >= 0) {
+        if (!tape->gradients && !tape->dry) return NULL;
+        *accumulate = tape->touched[x->parameter];
+        tape->touched[x->parameter] = 1;
+        return tape->dry ? NULL : tape->gradients + x->offset;
+    }
+    if (!x->producer) return NULL;
+    *accumulate = x->gradient != NULL;
+    if (!x->gradient) {
+        new_gradient(tape, x);
+    } else if (x->gradient->shares > 1) {
+        const real *shared = x->gradient->data;
+        give_gradient_share(tape, x);
+        new_gradient(tape, x);
+        if (!tape->dry) memcpy(x->gradient->data, shared, bytes_of(x));
+    }
+    return x->gradient->data;
+}
+
+void tape_seed_gradient(Tape *tape, Tensor *x, const real *values) {
+    give_gradient_share(tape, x);
+    new_gradient(tape, x);
+    if (!tape->dry) memcpy(x->gradient->data, values, bytes_of(x));
+}
+
+/* d/d input = d/d output: let the input share the output's gradient, or add it to what is there. */
+static void pass_gradient(Tape *tape, Node *node, Tensor *input) {
+    if (input->parameter < 0 && !input->producer) return;
+    if (input->parameter < 0 && !input->gradient) {
+        input->gradient = node->output->gradient;
+        input->gradient->shares++;
+        return;
+    }
+    real accumulate;
+    real *gradient = tape_gradient(tape, input, &accumulate);
+    if (!gradient || tape->dry) return;
+    const real *from = node->output->gradient->data;
+    int64_t size = tensor_size(input);
+#pragma omp simd
+    for (int64_t i = 0; i < size; i++) gradient[i] = (accumulate ? gradient[i] : 0) + from[i];
+}
+
+void tape_begin_gradients(Tape *tape) {
+    memset(tape->touched, 0, (size_t)tape->parameter_count);
+}
+
+void tape_end_gradients(Tape *tape, Tensor *const *parameters, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const Tensor *parameter = parameters[i];
+        if (tape->touched[parameter->parameter]) continue;
+        memset(tape->gradients + parameter->offset, 0, bytes_of(parameter));
+        tape->touched[parameter->parameter] = 1;
+    }
+}
+
+/* ---- backward ---- */
+
+static void backward_node(Tape *tape, Node *node) {
+    const Operation *operation = node->operation;
+    node->output_gradient = node->output->gradient->data;
+    for (int i = 0; i < node->input_count; i++)
+        if (operation->passes_gradient & 1u << i) pass_gradient(tape, node, node->inputs[i]);
+    for (int i = 0; i < node->input_count; i++) {
+        if (operation->backward_reads & 1u << i) ensure_values(tape, node->inputs[i]);
+        node->input_gradients[i] =
+            operation->passes_gradient & 1u << i
+                ? NULL
+                : tape_gradient(tape, node->inputs[i], &node->accumulate[i]);
+    }
+    if (operation->backward) run(tape, node, true);
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i]->transient) release(tape, node->inputs[i]);
+    give_gradient_share(tape, node->output);
+}
+
+void tape_backward(Tape *tape) {
+    for (int64_t i = tape->node_count - 1; i >= 0; i--) {
+        Node *node = tape->nodes[i];
+        Segment *segment = node->segment >= 0 ? &tape->segments[node->segment] : NULL;
+        if (segment && i == segment->end_node - 1) recompute_segment(tape, segment);
+        if (node->output->gradient) backward_node(tape, node);
+        if (segment && i == segment->first_node) drop_segment(tape, segment);
+        for (int k = 0; k < node->input_count; k++) {
+            const Tensor *input = node->inputs[k];
+            if (input->parameter < 0 || --tape->uses[input->parameter] > 0) continue;
+            if (tape->last_pass && tape->on_final) tape->on_final(tape->on_final_context, input);
+        }
+    }
+}
+
+void tape_reset(Tape *tape) {
+    for (int64_t i = 0; i < tape->node_count; i++) give_gradient_share(tape, tape->nodes[i]->output);
+    for (int64_t i = 0; i < tape->pooled_count; i++) pool_give(&tape->pool, tape->pooled[i]->data);
+    if (tape->uses) memset(tape->uses, 0, (size_t)tape->parameter_count * sizeof *tape->uses);
+    tape->pooled_count = tape->node_count = tape->segment_count = 0;
+    tape->forward_flops = 0;
+    tape->nonfinite = NULL;
+    arena_reset(&tape->activations);
+    arena_reset(&tape->headers);
+}
