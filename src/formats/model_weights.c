@@ -1,0 +1,79 @@
+#include "formats/model_weights.h"
+
+#include <stdlib.h>
+
+#include "formats/safetensors.h"
+
+/* "4096 x 128", for messages. */
+static char *shape_text(int rank, const int64_t *shape) {
+    char *text = string_copy(rank ? "" : "no dimensions");
+    for (int i = 0; i < rank; i++) {
+        char *longer = string_format("%s%s%lld", text, i ? " x " : "", (long long)shape[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+static bool same_shape(const Parameter *part, const SafetensorsTensor *tensor) {
+    if (tensor->rank != part->rank) return false;
+    for (int i = 0; i < part->rank; i++)
+        if (tensor->shape[i] != part->shape[i]) return false;
+    return true;
+}
+
+static bool load_part(Model *model, const Parameter *part, const Safetensors *file, Error *error) {
+    const SafetensorsTensor *tensor = safetensors_find(file, part->name);
+    if (!tensor)
+        return error_set(error,
+                         "%s: the tensor '%s' is missing; the file belongs to another model config",
+                         file->path, part->name);
+    if (!same_shape(part, tensor)) {
+        char *found = shape_text(tensor->rank, tensor->shape);
+        char *expected = shape_text(part->rank, part->shape);
+        error_set(error, "%s: the tensor '%s' is %s, and the model's config asks for %s", file->path,
+                  part->name, found, expected);
+        free(found);
+        free(expected);
+        return false;
+    }
+    if (!safetensors_to_real(tensor, model->parameters.values + part->offset))
+        return error_set(error, "%s: the tensor '%s' has type %s; weights are F32, F64, F16 or BF16",
+                         file->path, part->name, safetensors_type_name(tensor->type));
+    return true;
+}
+
+bool model_weights_load(Model *model, const char *path, Error *error) {
+    const Parameters *parameters = &model->parameters;
+    Safetensors file;
+    if (!safetensors_open(&file, path, error)) return false;
+    bool loaded = true;
+    for (int64_t i = 0; loaded && i < parameters->part_count; i++)
+        loaded = load_part(model, &parameters->parts[i], &file, error);
+    for (int64_t i = 0; loaded && i < file.count; i++)
+        if (!parameters_find(parameters, file.tensors[i].name))
+            loaded = error_set(error,
+                               "%s: the tensor '%s' is none of this model's; the file belongs to "
+                               "another model config",
+                               path, file.tensors[i].name);
+    safetensors_close(&file);
+    return loaded;
+}
+
+bool model_weights_save(const Model *model, const char *path, Error *error) {
+    static const char *const metadata[1][2] = {{"format", "pt"}};
+    const Parameters *parameters = &model->parameters;
+    SafetensorsItem *items = allocate((size_t)parameters->part_count, sizeof *items);
+    for (int64_t i = 0; i < parameters->part_count; i++) {
+        const Parameter *part = &parameters->parts[i];
+        items[i] = (SafetensorsItem){.name = part->name,
+                                     .type = SAFETENSORS_REAL,
+                                     .rank = part->rank,
+                                     .shape = {part->shape[0], part->shape[1]},
+                                     .data = parameters->values + part->offset};
+    }
+    bool saved =
+        safetensors_write(path, items, parameters->part_count, metadata, 1, false, NULL, error);
+    free(items);
+    return saved;
+}
