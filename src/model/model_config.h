@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json_object.h"
+#include "base/json_writer.h"
+
 typedef enum NormPlacement { NORM_PRE, NORM_POST, NORM_NONE } NormPlacement;
 typedef enum FfnType { FFN_SWIGLU, FFN_SILU, FFN_RELU, FFN_GELU } FfnType;
 
@@ -38,24 +41,25 @@ typedef enum RopeScalingType {
 
 typedef struct RopeScaling {
     RopeScalingType type;
-    double factor;            /* how many times longer than original_context; > 0 */
-    int64_t original_context; /* default: the context length */
-    double beta_fast, beta_slow;             /* yarn: 32, 1 */
+    double factor;               /* how many times longer than original_context; > 0. Left out:
+                                 context_length / original_context, when that is above 1 */
+    int64_t original_context;    /* default: the context length */
+    double beta_fast, beta_slow; /* yarn: 32, 1 */
     double low_freq_factor, high_freq_factor; /* llama3: 1, 4 */
 } RopeScaling;
 
 typedef struct PositionConfig {
-    PositionType type;      /* "rope" */
-    double base;            /* rope "theta", sinusoidal "base": 10000 */
-    PositionLayout layout;  /* rope: interleaved|half; sinusoidal: interleaved|concat */
-    double fraction;        /* rope: rotate the first int(d_head · fraction) elements; 1 */
-    bool rotate_values;     /* rope: the classic mistake, as an ablation; false */
-    RopeScaling scaling;    /* rope */
-    PositionInject inject;  /* absolute schemes: add */
-    int64_t stretch;        /* learned: rows the table is stretched to by interpolation; 0: off */
-    int64_t buckets;        /* t5: 32 */
-    int64_t max_distance;   /* t5: 128; window, shaw: context length, 16 */
-    bool values;            /* shaw: relative value vectors too; true */
+    PositionType type;     /* "rope" */
+    double base;           /* rope "theta", sinusoidal "base": 10000 */
+    PositionLayout layout; /* rope: interleaved|half; sinusoidal: interleaved|concat */
+    double fraction;       /* rope: rotate the first int(d_head · fraction) elements; 1 */
+    bool rotate_values;    /* rope: the classic mistake, as an ablation; false */
+    RopeScaling scaling;   /* rope */
+    PositionInject inject; /* schemes that position_is_absolute: add */
+    int64_t stretch;       /* learned: rows the table is stretched to by interpolation; 0: off */
+    int64_t buckets;       /* t5: 32 */
+    int64_t max_distance;  /* t5: 128; window, shaw: context length, 16 */
+    bool values;           /* shaw: relative value vectors too; true */
 } PositionConfig;
 
 typedef struct ModelConfig {
@@ -69,5 +73,35 @@ typedef struct ModelConfig {
     bool document_mask; /* attention stays inside a document */
     PositionConfig position;
 } ModelConfig;
+
+/* Schemes that put the position into the embedding (and so have the option `inject`). */
+bool position_is_absolute(PositionType type);
+
+/* The names in configs: "rope", "swiglu", … */
+const char *position_type_name(PositionType type);
+const char *position_layout_name(PositionType type, PositionLayout layout); /* half, concat */
+const char *rope_scaling_name(RopeScalingType type);
+const char *norm_name(NormPlacement norm);
+const char *ffn_name(FfnType ffn);
+
+/* The elements of a head that rope rotates: int(d_model / num_heads · fraction). */
+int64_t rope_rotated_size(const ModelConfig *config);
+
+/* The default inner size: 8/3·d_model for SwiGLU (three matrices then hold as many parameters as the
+ * usual two at 4·d_model), else 4·d_model; rounded up to a multiple of 64. */
+int64_t ffn_default_size(FfnType ffn, int64_t d_model);
+
+/* Reads the object "model": every key of the table in the README, types and ranges checked, defaults
+ * filled in; an option that does not belong to the position type given is an unknown key. vocab_size
+ * is 0 when it is left out. Failures are the reader's (json_object.h). */
+void model_config_read(JsonObject *object, ModelConfig *config);
+
+/* The conditions between keys: heads that divide d_model, an even rotated size, and so on. For
+ * configs that came from elsewhere (other programs' files) as well; only `file` and `error` of such
+ * a reader need be set. False when the reader has failed. */
+bool model_config_check(const ModelConfig *config, JsonReader *reader);
+
+/* Writes the object "model" with every default spelled out. vocab_size 0 is left out. */
+void model_config_write(const ModelConfig *config, JsonWriter *writer);
 
 #endif

@@ -1,0 +1,221 @@
+/* Command lines: what is understood, and the exact line for what is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/options.h"
+
+/* One run of the parser over a table that has everything. */
+typedef struct Run {
+    const char *config, *prompt, *format;
+    bool resume;
+    int64_t tokens;
+    double temperature;
+    OptionList overrides, rest;
+    int status;
+    char *output, *errors;
+} Run;
+
+static Run run(int argc, const char *const *words) {
+    Run r = {.tokens = 256, .temperature = 0.8, .format = "gguf"};
+    const Option options[] = {
+        ARGUMENT("CONFIG", &r.config, "the JSON file that describes the run"),
+        OPTION_TEXT("--prompt", "TEXT", &r.prompt, "how the story begins"),
+        OPTION_LIST("--set", "KEY=VALUE", &r.overrides, "change a value of the config"),
+        OPTION_FLAG("--resume", &r.resume, "go on from the last checkpoint"),
+        OPTION_WHOLE("--max-tokens", "N", &r.tokens, 0, 1000, "most tokens"),
+        OPTION_REAL("--temperature", "T", &r.temperature, "[0, inf)", "0 is greedy;\nhigh is wild"),
+        OPTION_CHOICE("--to", "huggingface|gguf", &r.format, "format"),
+        ARGUMENT_LIST("FILE", &r.rest, "more files", true),
+        OPTIONS_END,
+    };
+    const Program program = {"train", "Trains a model.", "./train configs/tiny.json\n./train x",
+                             options};
+    size_t output_size, errors_size;
+    FILE *output = open_memstream(&r.output, &output_size);
+    FILE *errors = open_memstream(&r.errors, &errors_size);
+    r.status = options_parse(&program, argc, (char **)words, output, errors);
+    fclose(output);
+    fclose(errors);
+    return r;
+}
+
+static void run_free(Run *r) {
+    option_list_free(&r->overrides);
+    option_list_free(&r->rest);
+    free(r->output);
+    free(r->errors);
+}
+
+#define RUN(...)                                                                                   \
+    run((int)(sizeof((const char *[]){"./train", __VA_ARGS__}) / sizeof(char *)),                  \
+        (const char *[]){"./train", __VA_ARGS__})
+
+static void test_understands(void **state) {
+    (void)state;
+    Run r = RUN("--temperature", "1.5", "a.json", "--set", "x=1", "--prompt=--once", "--resume",
+                "--max-tokens=7", "--set=y=2", "--to", "huggingface", "b", "-", "--", "--c");
+    assert_int_equal(r.status, -1);
+    assert_string_equal(r.errors, "");
+    assert_string_equal(r.output, "");
+    assert_string_equal(r.config, "a.json");
+    assert_string_equal(r.prompt, "--once");
+    assert_string_equal(r.format, "huggingface");
+    assert_true(r.resume);
+    assert_int_equal(r.tokens, 7);
+    assert_true(r.temperature == 1.5);
+    assert_int_equal(r.overrides.count, 2);
+    assert_string_equal(r.overrides.items[0], "x=1");
+    assert_string_equal(r.overrides.items[1], "y=2");
+    assert_int_equal(r.rest.count, 3);
+    assert_string_equal(r.rest.items[1], "-");
+    assert_string_equal(r.rest.items[2], "--c");
+    run_free(&r);
+}
+
+static void test_defaults_stay(void **state) {
+    (void)state;
+    Run r = RUN("a.json");
+    assert_int_equal(r.status, -1);
+    assert_null(r.prompt);
+    assert_false(r.resume);
+    assert_int_equal(r.tokens, 256);
+    assert_true(r.temperature == 0.8);
+    run_free(&r);
+    r = RUN("a.json", "--max-tokens", "1", "--max-tokens", "2", "--prompt", "", "--prompt=");
+    assert_int_equal(r.status, -1);
+    assert_int_equal(r.tokens, 2); /* the last one counts */
+    assert_string_equal(r.prompt, "");
+    run_free(&r);
+}
+
+static void expect_refusal(Run r, const char *message) {
+    char *line = string_format("train: %s (./train --help lists what there is)\n", message);
+    assert_int_equal(r.status, 2);
+    assert_string_equal(r.errors, line);
+    assert_string_equal(r.output, "");
+    free(line);
+    run_free(&r);
+}
+
+static void test_refuses(void **state) {
+    (void)state;
+    expect_refusal(RUN("a", "--reusme"), "unknown option --reusme; did you mean --resume?");
+    expect_refusal(RUN("a", "--Resume"), "unknown option --Resume; did you mean --resume?");
+    expect_refusal(RUN("a", "--res"), "unknown option --res");
+    expect_refusal(RUN("a", "--frobnicate=3"), "unknown option --frobnicate");
+    expect_refusal(RUN("a", "-x"), "unknown option -x");
+    expect_refusal(RUN("a", "--helpme"), "unknown option --helpme; did you mean --help?");
+    expect_refusal(RUN("a", "--CONFIG", "b"), "unknown option --CONFIG");
+    expect_refusal(RUN("a", "--max-tokens"), "--max-tokens needs a value: --max-tokens N");
+    expect_refusal(RUN("a", "--prompt", "--resume"), "--prompt needs a value; if it is to be "
+                                                     "\"--resume\", write --prompt=--resume");
+    expect_refusal(RUN("a", "--resume=yes"), "--resume takes no value");
+    expect_refusal(RUN("--resume"), "CONFIG is missing: the JSON file that describes the run");
+    expect_refusal(RUN("a", "--to", "gguff"),
+                   "--to is \"gguff\"; it must be one of huggingface|gguf");
+    expect_refusal(RUN("a", "--to="), "--to is \"\"; it must be one of huggingface|gguf");
+    expect_refusal(RUN("a", "--to=gguf|"), "--to is \"gguf|\"; it must be one of huggingface|gguf");
+    static const char *const bad_whole[] = {"",   "x",    "1x", "1.5", "1e2",
+                                            "-1", "1001", " 1", "0x1", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof bad_whole / sizeof *bad_whole; i++) {
+        char *message = string_format(
+            "--max-tokens is \"%s\"; it must be a whole number from 0 to 1000", bad_whole[i]);
+        expect_refusal(RUN("a", "--max-tokens", bad_whole[i]), message);
+        free(message);
+    }
+    static const char *const bad_real[] = {"", "x", "1,5", "nan", "inf", "-0.1", "1e999", "0.5f"};
+    for (size_t i = 0; i < sizeof bad_real / sizeof *bad_real; i++) {
+        char *message =
+            string_format("--temperature is \"%s\"; it must be a number in [0, inf)", bad_real[i]);
+        expect_refusal(RUN("a", "--temperature", bad_real[i]), message);
+        free(message);
+    }
+    expect_refusal(RUN("a", "--a\nb"), "unknown option --a?b"); /* stays one line */
+}
+
+static void test_too_many_arguments(void **state) {
+    (void)state;
+    const char *one = NULL, *two = NULL;
+    const Option options[] = {ARGUMENT_OPTIONAL("RUN", &one, "a"),
+                              ARGUMENT_OPTIONAL("TO", &two, "b"), OPTIONS_END};
+    const Program program = {"inspect order", "x", NULL, options};
+    char *text;
+    size_t size;
+    FILE *errors = open_memstream(&text, &size);
+    char *words[] = {"order", "a", "b", "c"};
+    assert_int_equal(options_parse(&program, 3, words, stdout, errors), -1);
+    assert_string_equal(two, "b");
+    assert_int_equal(options_parse(&program, 1, words, stdout, errors), -1);
+    assert_int_equal(options_parse(&program, 4, words, stdout, errors), 2);
+    fclose(errors);
+    assert_string_equal(text, "inspect order: unexpected argument \"c\" (./inspect order --help "
+                              "lists what there is)\n");
+    free(text);
+}
+
+static void test_help(void **state) {
+    (void)state;
+    Run r = RUN("a", "--max-tokens", "7", "--nonsense", "--help");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.errors, "");
+    assert_string_equal(r.output,
+                        "Usage: ./train CONFIG [FILE…] [options]\n"
+                        "\n"
+                        "Trains a model.\n"
+                        "\n"
+                        "  CONFIG                    the JSON file that describes the run\n"
+                        "  --prompt TEXT             how the story begins\n"
+                        "  --set KEY=VALUE           change a value of the config (repeatable)\n"
+                        "  --resume                  go on from the last checkpoint\n"
+                        "  --max-tokens N            most tokens (default: 256)\n"
+                        "  --temperature T           0 is greedy;\n"
+                        "                            high is wild (default: 0.8)\n"
+                        "  --to huggingface|gguf     format (default: gguf)\n"
+                        "  FILE                      more files\n"
+                        "  --help                    print this and exit\n"
+                        "  --version                 print the version and exit\n"
+                        "\n"
+                        "Example:\n"
+                        "  ./train configs/tiny.json\n"
+                        "  ./train x\n");
+    run_free(&r);
+    r = RUN("--version");
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.output, "train (tinylm) " TINYLM_VERSION "\n");
+    run_free(&r);
+    r = RUN("a", "--", "--help");
+    assert_int_equal(r.status, -1);
+    assert_string_equal(r.rest.items[0], "--help");
+    run_free(&r);
+}
+
+static int subcommand_argc;
+static int run_rope(int argc, char **argv) {
+    assert_string_equal(argv[0], "rope");
+    subcommand_argc = argc;
+    return 7;
+}
+
+static void test_subcommands(void **state) {
+    (void)state;
+    const Subcommand table[] = {{"rope", "checks rotations", run_rope}, {NULL, NULL, NULL}};
+    char *words[] = {"./inspect", "rope", "x.json"};
+    assert_int_equal(options_run_subcommand("inspect", "Looks inside.", table, 3, words), 7);
+    assert_int_equal(subcommand_argc, 2);
+    char *wrong[] = {"./inspect", "rop"};
+    assert_int_equal(options_run_subcommand("inspect", "Looks inside.", table, 2, wrong), 2);
+    assert_int_equal(options_run_subcommand("inspect", "Looks inside.", table, 1, wrong), 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_understands), cmocka_unit_test(test_defaults_stay),
+        cmocka_unit_test(test_refuses),     cmocka_unit_test(test_too_many_arguments),
+        cmocka_unit_test(test_help),        cmocka_unit_test(test_subcommands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
