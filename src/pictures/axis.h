@@ -1,0 +1,44 @@
+/* What every picture with numbers on its edges needs: the range of the data, and round numbers
+ * inside it with their labels. */
+#ifndef TINYLM_PICTURES_AXIS_H
+#define TINYLM_PICTURES_AXIS_H
+
+#include <stdbool.h>
+
+/* A closed interval. Starts empty, grows over the data. */
+typedef struct Range {
+    double low, high;
+} Range;
+
+#define RANGE_EMPTY ((Range){1, 0})
+
+bool range_is_empty(const Range *range);
+/* Takes a value in. NaN and infinities are ignored; values beyond ±1e300 count as ±1e300, so that
+ * high − low stays finite. */
+void range_add(Range *range, double value);
+/* Gives a range that is (nearly) one point, for instance that of constant data, some width. */
+void range_widen(Range *range);
+/* The same for a logarithmic axis; both ends must be above 0. */
+void range_widen_log(Range *range);
+
+enum { TICKS_MAX = 32, TICK_LABEL_SIZE = 32 };
+
+typedef struct Ticks {
+    int count;
+    double values[TICKS_MAX];
+    char labels[TICKS_MAX][TICK_LABEL_SIZE];
+} Ticks;
+
+/* At most `most` (≤ TICKS_MAX) multiples of 1, 2 or 5 times a power of ten inside the range, with
+ * as many digits as they need to differ. The range must have been widened. */
+void ticks_linear(Ticks *ticks, Range range, int most);
+/* Powers of ten, with their double and fivefold where there is room; a range too short for those
+ * gets linear ticks. */
+void ticks_log(Ticks *ticks, Range range, int most);
+/* Given values, those inside the range only, labelled with up to six digits. */
+void ticks_given(Ticks *ticks, Range range, const double *values, int count);
+
+/* The shortest usual form of a number with up to `digits` significant digits: 0.25, 1200, 1e-7. */
+void tick_number(char label[TICK_LABEL_SIZE], double value, int digits);
+
+#endif

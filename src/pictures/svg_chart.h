@@ -1,0 +1,64 @@
+/* Line charts and bar charts as SVG: one self-contained text file that a browser shows and an HTML
+ * page can include. The same chart always gives the same bytes. */
+#ifndef TINYLM_PICTURES_SVG_CHART_H
+#define TINYLM_PICTURES_SVG_CHART_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef struct ChartSeries {
+    const char *name; /* for the legend */
+    const double *x;  /* NULL: 0, 1, 2, … */
+    const double *y;
+    int64_t count; /* a point that is not finite, or not above 0 on a logarithmic axis, is a gap */
+    bool points;   /* also draw each point; without it only points with no neighbour are drawn */
+} ChartSeries;
+
+typedef struct ChartAxis {
+    const char *title; /* NULL: none */
+    bool logarithmic;
+    bool limited; /* show exactly low … high; otherwise the range of the data */
+    double low, high;
+    const double *ticks; /* values to label, such as 128, 256, 512; NULL: round numbers */
+    int tick_count;
+} ChartAxis;
+
+typedef struct ChartMarker {
+    double value; /* a line across the chart at this x (vertical) or y */
+    bool vertical;
+    const char *label; /* NULL: none */
+} ChartMarker;
+
+typedef struct Chart {
+    const char *title;
+    ChartAxis x, y;
+    const ChartSeries *series;
+    int series_count;
+    const ChartMarker *markers;
+    int marker_count;
+    int width, height; /* pixels; 0: 800 and 440 */
+} Chart;
+
+/* Writes charts below each other into one file. Errors: no series, or none of its points can be
+ * drawn (then no file is written); or the file cannot be written. */
+bool svg_chart_write(const char *path, const Chart *charts, int count, Error *error);
+/* The same as text, which the caller frees; NULL on error. `name` stands for it in messages. */
+char *svg_chart_text(const char *name, const Chart *charts, int count, Error *error);
+
+/* Groups of bars beside each other, for instance one group per scheme and in it one bar per
+ * context length. Values that are not finite are left out. */
+typedef struct BarChart {
+    const char *title, *y_title;
+    const char *const *groups; /* names below the groups */
+    int group_count;
+    const char *const *series; /* names in the legend; with one series there is no legend */
+    int series_count;
+    const double *values; /* [group][series] */
+    int width, height;    /* pixels; 0: 800 and 440 */
+} BarChart;
+
+bool svg_bar_chart_write(const char *path, const BarChart *chart, Error *error);
+
+#endif

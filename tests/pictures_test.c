@@ -1,0 +1,614 @@
+/* Charts, heat maps and tables as files: well formed, of the right size, with the right colours in
+ * the right places, and not written at all when there is nothing to show. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <stb_image.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "pictures/axis.h"
+#include "pictures/canvas.h"
+#include "pictures/csv.h"
+#include "pictures/heat_map.h"
+#include "pictures/loss_chart.h"
+#include "pictures/report.h"
+#include "pictures/svg_chart.h"
+
+static char folder[64];
+static char paths[8][96];
+
+/* A path in the test's folder; the last few stay valid. */
+static const char *in_folder(const char *name) {
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static int folder_create(void **state) {
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%.40s/pictures.XXXXXX", base && *base ? base : "/tmp");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int folder_remove(void **state) {
+    (void)state;
+    char *command = string_format("rm -r '%s'", folder);
+    int status = system(command);
+    free(command);
+    return status;
+}
+
+static char *content(const char *path) {
+    size_t size;
+    Error error;
+    char *text = file_read(path, 1 << 24, &size, &error);
+    if (!text) fail_msg("%s", error.message);
+    return text;
+}
+
+static int occurrences(const char *text, const char *part) {
+    int count = 0;
+    for (; (text = strstr(text, part)); text += strlen(part)) count++;
+    return count;
+}
+
+/* Parses with Python's XML reader where there is one. */
+static void assert_well_formed(const char *path) {
+    char *command = string_format("command -v python3 >/dev/null || exit 0; python3 -c "
+                                  "\"import sys, xml.dom.minidom; "
+                                  "xml.dom.minidom.parse(sys.argv[1])\" '%s'",
+                                  path);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
+/* ---- axis ---- */
+
+static void assert_ticks(const Ticks *ticks, const char *expected) {
+    char joined[1024] = "";
+    for (int i = 0; i < ticks->count; i++) {
+        if (i) strcat(joined, " ");
+        strcat(joined, ticks->labels[i]);
+    }
+    assert_string_equal(joined, expected);
+}
+
+static void ticks_are_round_numbers(void **state) {
+    (void)state;
+    Ticks ticks;
+    ticks_linear(&ticks, (Range){0, 1000}, 8);
+    assert_ticks(&ticks, "0 200 400 600 800 1000");
+    ticks_linear(&ticks, (Range){-0.25, 1.04}, 8);
+    assert_ticks(&ticks, "-0.2 0 0.2 0.4 0.6 0.8 1.0");
+    ticks_linear(&ticks, (Range){2.001, 2.0149}, 5);
+    assert_ticks(&ticks, "2.005 2.010");
+    ticks_linear(&ticks, (Range){0, 3.2e6}, 5);
+    assert_ticks(&ticks, "0 1e6 2e6 3e6");
+    ticks_linear(&ticks, (Range){1.2e-7, 2.6e-7}, 4);
+    assert_ticks(&ticks, "1.5e-7 2e-7 2.5e-7");
+    ticks_linear(&ticks, (Range){-1e300, 1e300}, 5);
+    assert_ticks(&ticks, "-1e300 -5e299 0 5e299 1e300");
+    ticks_log(&ticks, (Range){8, 220}, 8);
+    assert_ticks(&ticks, "10 20 50 100 200");
+    ticks_log(&ticks, (Range){1e-5, 1e4}, 8);
+    assert_ticks(&ticks, "0.0001 0.01 1 100 10000");
+    ticks_log(&ticks, (Range){1e-300, 1e300}, 6);
+    assert_true(ticks.count >= 3 && ticks.count <= 6);
+    ticks_log(&ticks, (Range){2.1, 2.6}, 6);
+    assert_ticks(&ticks, "2.1 2.2 2.3 2.4 2.5 2.6");
+    ticks_given(&ticks, (Range){100, 600}, (double[]){128, 256, 512, 1024}, 4);
+    assert_ticks(&ticks, "128 256 512");
+}
+
+static void ranges_of_awkward_data(void **state) {
+    (void)state;
+    Range range = RANGE_EMPTY;
+    range_add(&range, NAN);
+    range_add(&range, INFINITY);
+    assert_true(range_is_empty(&range));
+    range_add(&range, 7);
+    range_widen(&range);
+    assert_true(range.low < 7 && range.high > 7);
+    range = (Range){0, 0};
+    range_widen(&range);
+    assert_true(range.low < 0 && range.high > 0);
+    range = (Range){1e15, 1e15 + 1}; /* neighbours, as far as labels go */
+    range_widen(&range);
+    Ticks ticks;
+    ticks_linear(&ticks, range, 6);
+    assert_true(ticks.count >= 2 && strcmp(ticks.labels[0], ticks.labels[1]) != 0);
+    range = RANGE_EMPTY;
+    range_add(&range, -1.7e308);
+    range_add(&range, 1.7e308);
+    assert_true(isfinite(range.high - range.low));
+}
+
+/* ---- line charts ---- */
+
+static void chart_is_well_formed_whatever_the_names(void **state) {
+    (void)state;
+    Error error;
+    double y[] = {1, 2, 3};
+    ChartSeries series[] = {{.name = "a<b> & \"c\" 'd'", .y = y, .count = 3, .points = true},
+                            {.name = "broken \xff\xc3 \x01 \n utf-8", .y = y, .count = 3},
+                            {.name = "\xe2\x9f\xa8p\xe2\x9f\xa9", .y = y, .count = 3}};
+    ChartMarker markers[] = {{.value = 1.5, .vertical = true, .label = "<x>"},
+                             {.value = 2.5, .label = "&y"}};
+    Chart chart = {.title = "\"<&>\"",
+                   .x = {.title = "x & y"},
+                   .y = {.title = "<y>"},
+                   .series = series,
+                   .series_count = 3,
+                   .markers = markers,
+                   .marker_count = 2};
+    const char *path = in_folder("names.svg");
+    assert_true(svg_chart_write(path, &chart, 1, &error));
+    assert_well_formed(path);
+    char *text = content(path);
+    assert_int_equal(occurrences(text, "a&lt;b&gt; &amp; &quot;c&quot; 'd'"), 1);
+    assert_int_equal(occurrences(text, "broken ?? ? ? utf-8"), 1);
+    assert_int_equal(occurrences(text, "\xe2\x9f\xa8p\xe2\x9f\xa9"), 1);
+    assert_int_equal(occurrences(text, "<polyline"), 3);
+    free(text);
+}
+
+static void chart_has_gaps_where_values_are_missing(void **state) {
+    (void)state;
+    Error error;
+    double y[] = {1, 2, NAN, 4, INFINITY, 6, 7, -1, 9};
+    ChartSeries series = {.name = "s", .y = y, .count = 9};
+    Chart chart = {.series = &series, .series_count = 1};
+    char *text = svg_chart_text("chart", &chart, 1, &error);
+    assert_int_equal(occurrences(text, "<polyline"), 3); /* 1 2 | 4 | 6 7 −1 9 */
+    assert_int_equal(occurrences(text, "<circle"), 1);   /* 4 stands alone */
+    free(text);
+    chart.y.logarithmic = true; /* then −1 is one more gap, and 9 stands alone too */
+    text = svg_chart_text("chart", &chart, 1, &error);
+    assert_int_equal(occurrences(text, "<polyline"), 4);
+    assert_int_equal(occurrences(text, "<circle"), 2);
+    assert_null(strstr(text, "nan"));
+    assert_null(strstr(text, "inf"));
+    free(text);
+}
+
+static void chart_points_are_where_they_belong(void **state) {
+    (void)state;
+    Error error;
+    double x[] = {0, 10}, y[] = {0, 1};
+    ChartSeries series = {.name = "s", .x = x, .y = y, .count = 2, .points = true};
+    Chart chart = {.x = {.limited = true, .low = 0, .high = 10},
+                   .y = {.limited = true, .low = 0, .high = 1},
+                   .series = &series,
+                   .series_count = 1,
+                   .width = 500,
+                   .height = 300};
+    char *text = svg_chart_text("chart", &chart, 1, &error);
+    double cx[2], cy[2];
+    const char *at = text;
+    for (int i = 0; i < 2; i++) {
+        at = strstr(at, "<circle");
+        assert_non_null(at);
+        assert_int_equal(sscanf(at++, "<circle cx=\"%lf\" cy=\"%lf\"", &cx[i], &cy[i]), 2);
+    }
+    assert_true(cx[0] < 80 && cx[1] > 470 && cx[1] < 500);
+    assert_true(cy[0] > 260 && cy[0] < 300 && cy[1] < 30);
+    free(text);
+}
+
+static void chart_thins_long_series_but_keeps_the_peaks(void **state) {
+    (void)state;
+    Error error;
+    int64_t count = 200000;
+    double *y = allocate_zeroed(count, sizeof *y);
+    y[123456] = 1;
+    ChartSeries series = {.name = "s", .y = y, .count = count};
+    Chart chart = {
+        .y = {.limited = true, .low = 0, .high = 1}, .series = &series, .series_count = 1};
+    char *text = svg_chart_text("chart", &chart, 1, &error);
+    assert_true(strlen(text) < 60000);
+    assert_non_null(strstr(text, ",16.0 ")); /* the upper edge of the data area */
+    free(text);
+    free(y);
+}
+
+static void chart_of_huge_and_constant_values(void **state) {
+    (void)state;
+    Error error;
+    double values[][3] = {
+        {1.7e308, -1.7e308, 0}, {5, 5, 5}, {0, 0, 0}, {1e-310, 2e-310, 0}, {1e300, 1e300, 1e300}};
+    for (int i = 0; i < 5; i++) {
+        ChartSeries series = {.name = "s", .y = values[i], .count = 3};
+        Chart chart = {.series = &series, .series_count = 1};
+        const char *path = in_folder("huge.svg");
+        assert_true(svg_chart_write(path, &chart, 1, &error));
+        assert_well_formed(path);
+        char *text = content(path);
+        assert_null(strstr(text, "nan"));
+        assert_null(strstr(text, "inf"));
+        assert_true(strlen(text) < 8000);
+        free(text);
+    }
+}
+
+static void nothing_to_draw_is_an_error_and_no_file(void **state) {
+    (void)state;
+    Error error;
+    double y[] = {NAN, -INFINITY}, negative[] = {-1, -2};
+    ChartSeries series[] = {{.name = "s", .y = y, .count = 2}, {.name = "t", .y = y, .count = 0}};
+    Chart chart = {.title = "empty", .series = series, .series_count = 2};
+    const char *path = in_folder("nothing.svg");
+    assert_false(svg_chart_write(path, &chart, 1, &error));
+    assert_non_null(strstr(error.message, path));
+    assert_non_null(strstr(error.message, "empty"));
+    chart.series_count = 0;
+    assert_false(svg_chart_write(path, &chart, 1, &error));
+    series[0] = (ChartSeries){.name = "s", .y = negative, .count = 2};
+    chart.series_count = 1;
+    chart.y.logarithmic = true;
+    assert_false(svg_chart_write(path, &chart, 1, &error));
+    BarChart bars = {.groups = (const char *const[]){"a", "b"},
+                     .group_count = 2,
+                     .series = (const char *const[]){"s"},
+                     .series_count = 1,
+                     .values = y};
+    assert_false(svg_bar_chart_write(path, &bars, &error));
+    HeatMap map = {.rows = 0, .columns = 3, .panel_count = 1};
+    assert_false(heat_map_write(path, &map, &error));
+    assert_false(file_exists(path));
+    assert_false(svg_chart_write(in_folder("missing/chart.svg"), &chart, 1, &error));
+}
+
+static void bars_stand_on_zero(void **state) {
+    (void)state;
+    Error error;
+    const char *groups[] = {"one & two", "three", "four"}, *series[] = {"1\xc3\x97", "<2>"};
+    double values[] = {1, -1, 2, NAN, 0.5, 0.25};
+    BarChart chart = {.title = "t",
+                      .y_title = "y",
+                      .groups = groups,
+                      .group_count = 3,
+                      .series = series,
+                      .series_count = 2,
+                      .values = values};
+    const char *path = in_folder("bars.svg");
+    assert_true(svg_bar_chart_write(path, &chart, &error));
+    assert_well_formed(path);
+    char *text = content(path);
+    assert_int_equal(occurrences(text, "<rect"), 1 + 2 + 5); /* background, legend, bars */
+    assert_non_null(strstr(text, "one &amp; two"));
+    free(text);
+}
+
+static void same_chart_gives_same_bytes(void **state) {
+    (void)state;
+    Error error;
+    double y[] = {3, 1, 4, 1, 5};
+    ChartSeries series = {.name = "s", .y = y, .count = 5};
+    Chart chart = {.title = "t", .series = &series, .series_count = 1};
+    char *first = svg_chart_text("a", &chart, 1, &error);
+    char *second = svg_chart_text("b", &chart, 1, &error);
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+}
+
+/* ---- the loss chart ---- */
+
+static const char *header =
+    "step,tokens,seconds,learning_rate,train_loss,valid_loss,grad_norm,tokens_per_second\n";
+
+static bool draw_log(const char *rows, Error *error) {
+    char *log = string_format("%s%s", header, rows);
+    const char *path = in_folder("log.csv");
+    assert_true(file_write(path, log, strlen(log), error));
+    free(log);
+    return loss_chart_from_log(path, in_folder("loss.svg"), error);
+}
+
+static void loss_chart_reads_a_log(void **state) {
+    (void)state;
+    Error error;
+    assert_true(draw_log("1,64,0.1,0.001,8.3,8.2,1,640\n"
+                         "10,640,1.0,0.01,5.5,,2,640\n"
+                         "\n"
+                         "20,1280,2.0,0.009,4.5,4.6,,\r\n"
+                         "30,1920",
+                         &error));
+    const char *path = in_folder("loss.svg");
+    assert_well_formed(path);
+    char *text = content(path);
+    assert_int_equal(occurrences(text, "<polyline"), 3);
+    assert_int_equal(occurrences(text, "learning rate"), 1);
+    assert_int_equal(occurrences(text, "validation"), 1);
+    free(text);
+    assert_true(draw_log("1,64,0.1,,8.3,,,\n", &error)); /* one point, no learning rate */
+    assert_int_equal(remove(in_folder("loss.svg")), 0);
+}
+
+static void loss_chart_refuses_what_is_no_log(void **state) {
+    (void)state;
+    Error error;
+    const char *svg = in_folder("loss.svg");
+    assert_false(draw_log("", &error));
+    assert_false(draw_log("1,64,0.1,0.001,8.3x,8.2,1,640\n", &error));
+    assert_non_null(strstr(error.message, "line 2"));
+    assert_non_null(strstr(error.message, "train_loss"));
+    const char *other = in_folder("other.csv");
+    assert_true(file_write(other, "a,b\n1,2\n", 8, &error));
+    assert_false(loss_chart_from_log(other, svg, &error));
+    assert_non_null(strstr(error.message, "\"step\""));
+    assert_true(file_write(other, "", 0, &error));
+    assert_false(loss_chart_from_log(other, svg, &error));
+    assert_false(loss_chart_from_log(in_folder("absent.csv"), svg, &error));
+    assert_false(file_exists(svg));
+}
+
+/* ---- heat maps ---- */
+
+typedef struct Image {
+    int width, height;
+    unsigned char *pixels;
+} Image;
+
+static Image image_read(const char *path) {
+    Image image;
+    int channels;
+    image.pixels = stbi_load(path, &image.width, &image.height, &channels, 3);
+    assert_non_null(image.pixels);
+    assert_int_equal(channels, 3);
+    return image;
+}
+
+static int64_t pixels_of(const Image *image, Color color) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < (int64_t)image->width * image->height; i++)
+        count += memcmp(image->pixels + 3 * i, &color, 3) == 0;
+    return count;
+}
+
+static Image map_image(const HeatMap *map) {
+    Error error;
+    const char *path = in_folder("map.png");
+    if (!heat_map_write(path, map, &error)) fail_msg("%s", error.message);
+    return image_read(path);
+}
+
+static const Color grey = {190, 190, 190};
+
+static void heat_map_puts_colours_into_cells(void **state) {
+    (void)state;
+    double values[] = {0, 1, 2, NAN, 4, 2};
+    const double *panels[] = {values};
+    HeatMap map = {.title = "t", .rows = 2, .columns = 3, .panels = panels, .panel_count = 1};
+    Image image = map_image(&map);
+    /* cells of 64 × 64; the colour bar adds a few rows of each colour, 22 pixels wide */
+    int64_t cell = 64 * 64;
+    assert_int_equal(pixels_of(&image, grey), cell);
+    int64_t middle = pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 0.5));
+    assert_true(middle >= 2 * cell && middle < 2 * cell + 5 * 22);
+    assert_true(pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 0)) >= cell);
+    assert_true(pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 0.25)) >= cell);
+    assert_true(pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 1)) >= cell);
+    /* the grey cell is the first of the second row */
+    int64_t first_grey = 0, first_dark = 0;
+    Color dark = heat_color(HEAT_SEQUENTIAL, 0);
+    while (memcmp(image.pixels + 3 * first_grey, &grey, 3) != 0) first_grey++;
+    while (memcmp(image.pixels + 3 * first_dark, &dark, 3) != 0) first_dark++;
+    assert_int_equal(first_grey - first_dark, 64 * (int64_t)image.width);
+    stbi_image_free(image.pixels);
+}
+
+static void diverging_colours_are_white_at_zero(void **state) {
+    (void)state;
+    Color low = heat_color(HEAT_DIVERGING, 0), high = heat_color(HEAT_DIVERGING, 1);
+    Color zero = heat_color(HEAT_DIVERGING, 0.5);
+    assert_true(low.blue > 2 * low.red && high.red > 2 * high.blue);
+    assert_true(zero.red == 255 && zero.green == 255 && zero.blue == 255);
+    double values[] = {-1, 0, 4}; /* symmetric: from −4 to 4 */
+    const double *panels[] = {values};
+    HeatMap map = {
+        .colors = HEAT_DIVERGING, .rows = 1, .columns = 3, .panels = panels, .panel_count = 1};
+    Image image = map_image(&map);
+    assert_true(pixels_of(&image, high) >= 64 * 64);
+    assert_true(pixels_of(&image, heat_color(HEAT_DIVERGING, 0.375)) >= 64 * 64);
+    stbi_image_free(image.pixels);
+}
+
+static void constant_tiny_and_huge_matrices(void **state) {
+    (void)state;
+    double one[] = {3.5}, same[] = {2, 2, 2, 2}, none[] = {NAN, NAN, INFINITY, -INFINITY};
+    double huge[] = {-1.7e308, 1.7e308, 0, 1};
+    struct {
+        const double *values;
+        int64_t rows, columns;
+        double share; /* of the colour of the first cell; NaN: grey */
+    } cases[] = {{one, 1, 1, 0.5}, {same, 2, 2, 0.5}, {none, 2, 2, NAN}, {huge, 2, 2, 0}};
+    for (int i = 0; i < 4; i++) {
+        HeatMap map = {.rows = cases[i].rows,
+                       .columns = cases[i].columns,
+                       .panels = &cases[i].values,
+                       .panel_count = 1};
+        Image image = map_image(&map);
+        Color color = isnan(cases[i].share) ? grey : heat_color(HEAT_SEQUENTIAL, cases[i].share);
+        assert_true(pixels_of(&image, color) >= 64 * 64);
+        assert_int_equal(pixels_of(&image, grey), isnan(cases[i].share) ? 4 * 64 * 64 : 0);
+        stbi_image_free(image.pixels);
+    }
+}
+
+static void pictures_have_a_sensible_size(void **state) {
+    (void)state;
+    static const int64_t shapes[][2] = {{2, 2},     {8, 8},      {64, 64},  {256, 256}, {256, 64},
+                                        {1024, 64}, {5000, 128}, {1, 3000}, {300, 1},   {999, 999}};
+    for (int i = 0; i < 10; i++) {
+        int64_t rows = shapes[i][0], columns = shapes[i][1];
+        double *values = allocate(rows * columns, sizeof *values);
+        for (int64_t n = 0; n < rows * columns; n++) values[n] = sin((double)n);
+        const double *panels[] = {values};
+        HeatMap map = {.title = "title",
+                       .x = {.title = "x"},
+                       .y = {.title = "y"},
+                       .rows = rows,
+                       .columns = columns,
+                       .panels = panels,
+                       .panel_count = 1};
+        Image image = map_image(&map);
+        int longer = image.width > image.height ? image.width : image.height;
+        if (i >= 1) assert_in_range(longer, 500, 1250);
+        stbi_image_free(image.pixels);
+        free(values);
+    }
+}
+
+static void long_matrices_are_averaged(void **state) {
+    (void)state;
+    /* 0 and 1 in turn down the rows: averaged, the middle colour everywhere */
+    int64_t rows = 2880; /* blocks of 4 */
+    double *values = allocate(rows, sizeof *values);
+    for (int64_t n = 0; n < rows; n++) values[n] = (double)(n % 2);
+    const double *panels[] = {values};
+    HeatMap map = {.rows = rows, .columns = 1, .panels = panels, .panel_count = 1};
+    Image image = map_image(&map);
+    assert_true(pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 0.5)) >= 720 * 64);
+    stbi_image_free(image.pixels);
+    free(values);
+}
+
+static void panels_share_axes_and_colour_bar(void **state) {
+    (void)state;
+    double low[] = {0, 0, 0, 0}, high[] = {1, 1, 1, 1}, missing[] = {NAN, NAN, NAN, NAN};
+    const double *panels[] = {low, high, missing, missing, high};
+    const char *titles[] = {"a", "b", "c", "d", "e"};
+    const char *tokens[] = {"the", " cat\n"};
+    HeatMap map = {.title = "panels",
+                   .bar_title = "weight",
+                   .x = {.title = "key", .labels = tokens},
+                   .y = {.title = "query", .labels = tokens},
+                   .rows = 2,
+                   .columns = 2,
+                   .panels = panels,
+                   .panel_count = 5,
+                   .panel_titles = titles};
+    Image image = map_image(&map);
+    int64_t panel = pixels_of(&image, grey) / 2, bar = panel / 2; /* a bar is far smaller */
+    assert_true(panel > 50 * 50);
+    assert_in_range(pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 0)), panel, panel + bar);
+    assert_in_range(pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 1)), 2 * panel, 2 * panel + bar);
+    stbi_image_free(image.pixels);
+    Error error;
+    map.panel_count = 1000; /* below each other */
+    map.panels_per_row = 1;
+    map.panel_titles = NULL;
+    const double **many = allocate(map.panel_count, sizeof *many);
+    for (int64_t p = 0; p < map.panel_count; p++) many[p] = low;
+    map.panels = many;
+    assert_false(heat_map_write(in_folder("many.png"), &map, &error));
+    assert_non_null(strstr(error.message, "draw fewer"));
+    assert_false(file_exists(in_folder("many.png")));
+    free(many);
+}
+
+static void text_is_drawn_and_cut_off_at_the_edge(void **state) {
+    (void)state;
+    Canvas canvas = canvas_new(60, 30);
+    canvas_text(&canvas, 5, 5, 2, (Color){0, 0, 0}, "Hi \xe2\x80\x9cyou\xe2\x80\x9d \xff there");
+    canvas_text_upwards(&canvas, -3, 40, 2, (Color){0, 0, 0}, "up and away");
+    canvas_fill(&canvas, 50, -10, 100, 15, (Color){1, 2, 3});
+    const char *path = in_folder("text.png");
+    Error error;
+    assert_true(canvas_write_png(&canvas, path, &error));
+    canvas_free(&canvas);
+    Image image = image_read(path);
+    assert_int_equal(image.width, 60);
+    assert_int_equal(image.height, 30);
+    assert_int_equal(pixels_of(&image, (Color){1, 2, 3}), 10 * 5);
+    assert_in_range(pixels_of(&image, (Color){0, 0, 0}), 100, 900);
+    stbi_image_free(image.pixels);
+    assert_int_equal(canvas_text_width(2, "abc") * 2, canvas_text_width(4, "abc"));
+    assert_int_equal(canvas_text_width(1, "\xe2\x80\x99"), canvas_text_width(1, "'"));
+    assert_true(canvas_text_width(1, "") == 0);
+}
+
+/* ---- tables and the report ---- */
+
+static void csv_keeps_the_numbers(void **state) {
+    (void)state;
+    Error error;
+    double values[] = {1, NAN, 0.1, -2e-7, 1.0 / 3, 1e300};
+    const char *columns[] = {"a,b", "say \"x\"", "c"};
+    const char *path = in_folder("m.csv");
+    assert_true(csv_write_matrix(path, values, 2, 3, NULL, columns, &error));
+    char *text = content(path);
+    assert_string_equal(text,
+                        ",\"a,b\",\"say \"\"x\"\"\",c\n0,1,,0.1\n1,-2e-07,0.333333333,1e+300\n");
+    free(text);
+    const double *series[] = {values, values + 3};
+    assert_true(csv_write_columns(path, columns + 1, series, 2, 2, &error));
+    text = content(path);
+    assert_string_equal(text, "\"say \"\"x\"\"\",c\n1,-2e-07\n,0.333333333\n");
+    free(text);
+}
+
+static void report_escapes_text_and_shows_charts(void **state) {
+    (void)state;
+    Error error;
+    double y[] = {1, 2};
+    ChartSeries series = {.name = "s", .y = y, .count = 2};
+    Chart chart = {.title = "t", .series = &series, .series_count = 1};
+    char *svg = svg_chart_text("chart", &chart, 1, &error);
+    const char *rows[][2] = {{"d_model", "128"}, {"<name>", "a&b"}};
+    ReportSection sections[] = {
+        {.heading = "Config", .kind = REPORT_TABLE, .rows = rows, .row_count = 2},
+        {.heading = "Loss", .kind = REPORT_CHART, .text = svg},
+        {.heading = "Samples",
+         .kind = REPORT_TEXT,
+         .text = "Once <b>upon</b>\n\na \xff time & so\n"}};
+    const char *path = in_folder("report.html");
+    assert_true(report_write(path, "run <1>", sections, 3, &error));
+    char *text = content(path);
+    assert_non_null(strstr(text, "<pre>Once &lt;b&gt;upon&lt;/b&gt;\n\na ? time &amp; so\n</pre>"));
+    assert_non_null(strstr(text, "<td>&lt;name&gt;</td><td>a&amp;b</td>"));
+    assert_non_null(strstr(text, "<h1>run &lt;1&gt;</h1>"));
+    assert_int_equal(occurrences(text, "<polyline"), 1);
+    free(text);
+    free(svg);
+    assert_well_formed(path); /* it is XHTML too */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ticks_are_round_numbers),
+        cmocka_unit_test(ranges_of_awkward_data),
+        cmocka_unit_test(chart_is_well_formed_whatever_the_names),
+        cmocka_unit_test(chart_has_gaps_where_values_are_missing),
+        cmocka_unit_test(chart_points_are_where_they_belong),
+        cmocka_unit_test(chart_thins_long_series_but_keeps_the_peaks),
+        cmocka_unit_test(chart_of_huge_and_constant_values),
+        cmocka_unit_test(nothing_to_draw_is_an_error_and_no_file),
+        cmocka_unit_test(bars_stand_on_zero),
+        cmocka_unit_test(same_chart_gives_same_bytes),
+        cmocka_unit_test(loss_chart_reads_a_log),
+        cmocka_unit_test(loss_chart_refuses_what_is_no_log),
+        cmocka_unit_test(heat_map_puts_colours_into_cells),
+        cmocka_unit_test(diverging_colours_are_white_at_zero),
+        cmocka_unit_test(constant_tiny_and_huge_matrices),
+        cmocka_unit_test(pictures_have_a_sensible_size),
+        cmocka_unit_test(long_matrices_are_averaged),
+        cmocka_unit_test(panels_share_axes_and_colour_bar),
+        cmocka_unit_test(text_is_drawn_and_cut_off_at_the_edge),
+        cmocka_unit_test(csv_keeps_the_numbers),
+        cmocka_unit_test(report_escapes_text_and_shows_charts),
+    };
+    return cmocka_run_group_tests(tests, folder_create, folder_remove);
+}
