@@ -42,6 +42,14 @@ static inline real real_exp(real x) {
 #endif
 }
 
+static inline real real_sqrt(real x) {
+#ifdef REAL_IS_double
+    return sqrt(x);
+#else
+    return sqrtf(x);
+#endif
+}
+
 static inline real real_sigmoid(real x) { return 1 / (1 + real_exp(-x)); }
 
 #endif

@@ -1,0 +1,206 @@
+#include "training/train_step.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+#include "base/parallel.h"
+
+/* Tokens of a slice: enough rows for fast products, few enough to stay near the cache. */
+enum { SLICE_TOKENS = 1024 };
+
+static int64_t slice_for(int64_t rows, int64_t T, int workers) {
+    int64_t share = (rows + workers - 1) / workers, slice = SLICE_TOKENS / T;
+    if (slice < 1) slice = 1;
+    return slice < share ? slice : share;
+}
+
+/* With fewer rows than threads one worker runs outside of a parallel region, and the operations
+ * themselves use the team. */
+static int workers_for(int64_t rows, int threads) { return rows >= threads ? threads : 1; }
+
+TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int threads) {
+    int workers = workers_for(config->rows, threads);
+    int64_t slice = slice_for(config->rows, config->T, workers);
+    Tape tape;
+    tape_init(&tape, model->parameters.count);
+    tape_dry(&tape);
+    tape.recording = true;
+    tape.recompute = config->recompute;
+    int32_t *ids = allocate_zeroed((size_t)(slice * config->T), sizeof *ids);
+    model_loss(model, &tape, &(ModelInput){.B = slice, .T = config->T, .ids = ids}, &(HeadLoss){0});
+    double flops = 3.0 * (double)tape.forward_flops / (double)(slice * config->T);
+    tape_backward(&tape);
+    int buffers = 1 + workers + (config->optimizer->type == OPTIMIZER_ADAMW ? 2 : 0) +
+                  (config->optimizer->momentum != 0);
+    TrainPlan plan = {.parameter_bytes =
+                          buffers * model->parameters.size * (int64_t)sizeof(real),
+                      .activation_bytes = workers * (int64_t)tape_peak_bytes(&tape),
+                      .flops_per_token = flops};
+    tape_free(&tape);
+    free(ids);
+    return plan;
+}
+
+bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *config, Error *error) {
+    int workers = workers_for(config->rows, parallel_threads());
+    *step = (TrainStep){.model = model,
+                        .source = config->source,
+                        .rows = config->rows,
+                        .T = config->T,
+                        .slice = slice_for(config->rows, config->T, workers),
+                        .separator = config->separator,
+                        .grad_clip = config->grad_clip,
+                        .workers = workers};
+    if (!position_prepare(model->position, config->T, error)) return false;
+    if (!optimizer_create(&step->optimizer, config->optimizer, model->parameters.size, error))
+        return false;
+    size_t tokens = (size_t)(step->rows * step->T);
+    step->ids = allocate(tokens, sizeof *step->ids);
+    step->targets = allocate(tokens, sizeof *step->targets);
+    step->weights = allocate(tokens, sizeof *step->weights);
+    step->losses = allocate(tokens, sizeof *step->losses);
+    if (model->config.document_mask)
+        step->document_start = allocate(tokens, sizeof *step->document_start);
+    step->tapes = allocate_zeroed((size_t)workers, sizeof *step->tapes);
+    step->gradients = allocate_zeroed((size_t)workers, sizeof *step->gradients);
+    for (int w = 0; w < workers; w++) {
+        step->gradients[w] = allocate_zeroed((size_t)model->parameters.size, sizeof(real));
+        Tape *tape = &step->tapes[w];
+        tape_init(tape, model->parameters.count);
+        tape->recording = true;
+        tape->recompute = config->recompute;
+        tape->plain = config->plain;
+        tape->gradients = step->gradients[w];
+    }
+    return true;
+}
+
+void train_step_free(TrainStep *step) {
+    for (int w = 0; w < step->workers && step->tapes; w++) {
+        tape_free(&step->tapes[w]);
+        free(step->gradients[w]);
+    }
+    free(step->tapes);
+    free(step->gradients);
+    free(step->ids);
+    free(step->targets);
+    free(step->weights);
+    free(step->losses);
+    free(step->document_start);
+    optimizer_free(&step->optimizer);
+    *step = (TrainStep){0};
+}
+
+/* Fills the batch of iteration t and returns the sum of the weights. */
+static double fill_batch(TrainStep *step, int64_t t) {
+    double total = 0;
+    for (int64_t row = 0; row < step->rows; row++) {
+        int64_t at = row * step->T;
+        step->source.fill(step->source.context, t, row, step->ids + at, step->targets + at,
+                          step->weights + at);
+        for (int64_t i = at; i < at + step->T; i++) total += (double)step->weights[i];
+        if (step->document_start)
+            document_starts(step->ids + at, step->T, step->separator, step->document_start + at);
+    }
+    return total;
+}
+
+/* Forward, and backward when the tape is recording, of `count` rows from `row` on. */
+static void run_slice(TrainStep *step, Tape *tape, int64_t row, int64_t count, double scale,
+                      bool last) {
+    int64_t at = row * step->T;
+    ModelInput input = {
+        .B = count,
+        .T = step->T,
+        .ids = step->ids + at,
+        .document_start = step->document_start ? step->document_start + at : NULL,
+    };
+    HeadLoss loss = {.targets = step->targets + at,
+                     .weights = step->weights + at,
+                     .scale = scale,
+                     .losses = step->losses + at};
+    tape->last_pass = last;
+    model_loss(step->model, tape, &input, &loss);
+    if (tape->recording) tape_backward(tape);
+}
+
+/* The rows of one worker. */
+static void run_worker(TrainStep *step, int worker, double scale) {
+    Tape *tape = &step->tapes[worker];
+    int64_t begin = step->rows * worker / step->workers;
+    int64_t end = step->rows * (worker + 1) / step->workers;
+    tape_begin_gradients(tape);
+    for (int64_t row = begin; row < end; row += step->slice) {
+        int64_t count = end - row < step->slice ? end - row : step->slice;
+        run_slice(step, tape, row, count, scale, row + count == end);
+        tape_reset(tape);
+    }
+    tape_end_gradients(tape, step->model->parameters.tensors, step->model->parameters.count);
+}
+
+/* Mean loss, summed row by row in a fixed order. */
+static double mean_loss(const TrainStep *step, double scale) {
+    double total = 0;
+    for (int64_t row = 0; row < step->rows; row++) {
+        double sum = 0;
+        for (int64_t i = row * step->T; i < (row + 1) * step->T; i++)
+            sum += step->weights[i] != 0 ? (double)step->weights[i] * (double)step->losses[i] : 0;
+        total += sum;
+    }
+    return total * scale;
+}
+
+/* Says where in the model the first number that is not finite comes from. */
+static bool report_nonfinite(TrainStep *step, int64_t t, double rate, const StepResult *result,
+                             Error *error) {
+    char where[160] = "in backward";
+    Tape tape;
+    tape_init(&tape, step->model->parameters.count);
+    tape.find_nonfinite = true;
+    for (int64_t row = 0; row < step->rows; row += step->slice) {
+        int64_t count = step->rows - row < step->slice ? step->rows - row : step->slice;
+        run_slice(step, &tape, row, count, 1, false);
+        if (tape.nonfinite) {
+            snprintf(where, sizeof where, "in %s (%s)", tape.nonfinite->place,
+                     tape.nonfinite->operation->name);
+            break;
+        }
+        tape_reset(&tape);
+    }
+    tape_free(&tape);
+    bool loss = !isfinite(result->loss);
+    return error_set(error,
+                     "step %lld: the %s is not finite, learning rate %.3g; it arose %s; "
+                     "lower learning_rate.max or raise warmup_steps",
+                     (long long)t + 1, loss ? "loss" : "gradient norm", rate, where);
+}
+
+bool train_step_run(TrainStep *step, int64_t t, double rate, StepResult *result, Error *error) {
+    double start = omp_get_wtime();
+    double weight = fill_batch(step, t), scale = weight > 0 ? 1 / weight : 0;
+    double filled = omp_get_wtime();
+    step->seconds_data += filled - start;
+    if (step->workers == 1) {
+        run_worker(step, 0, scale);
+    } else {
+        double waited = 0;
+#pragma omp parallel num_threads(step->workers) reduction(+ : waited)
+        {
+            run_worker(step, omp_get_thread_num(), scale);
+            double done = omp_get_wtime();
+#pragma omp barrier
+            waited = omp_get_wtime() - done;
+        }
+        step->seconds_waiting += waited / step->workers;
+    }
+    double computed = omp_get_wtime();
+    result->loss = mean_loss(step, scale);
+    result->grad_norm = optimizer_sum_gradients(&step->optimizer, step->gradients, step->workers);
+    if (!isfinite(result->loss) || !isfinite(result->grad_norm))
+        return report_nonfinite(step, t, rate, result, error);
+    double clip = gradient_clip_factor(result->grad_norm, step->grad_clip);
+    optimizer_update(&step->optimizer, step->model->parameters.values, step->gradients[0], clip, rate);
+    step->seconds_optimizer += omp_get_wtime() - computed;
+    return true;
+}
