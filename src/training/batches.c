@@ -11,10 +11,10 @@ int64_t window_start(uint64_t seed, int64_t step, int64_t row, int64_t rows_per_
 static void fill_window(const void *context, int64_t step, int64_t row, int32_t *ids,
                         int32_t *targets, real *weights) {
     const WindowSource *s = context;
-    int64_t start = window_start(s->seed, step, row, s->rows_per_step, token_ids_count(s->ids), s->T);
+    int64_t start = window_start(s->seed, step, row, s->rows_per_step, s->ids->count, s->T);
     for (int64_t t = 0; t < s->T; t++) {
-        ids[t] = (int32_t)token_ids_get(s->ids, start + t);
-        targets[t] = (int32_t)token_ids_get(s->ids, start + t + 1);
+        ids[t] = (int32_t)npy_get(s->ids, start + t);
+        targets[t] = (int32_t)npy_get(s->ids, start + t + 1);
         weights[t] = 1;
     }
 }

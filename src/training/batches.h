@@ -9,17 +9,6 @@
 #include "base/real.h"
 #include "formats/npy.h"
 
-/* Token ids: a part of a mapped file. */
-typedef struct TokenIds {
-    const NpyArray *array;
-    int64_t begin, end; /* [begin, end) of the array */
-} TokenIds;
-
-static inline int64_t token_ids_count(TokenIds ids) { return ids.end - ids.begin; }
-static inline uint32_t token_ids_get(TokenIds ids, int64_t i) {
-    return npy_get(ids.array, ids.begin + i);
-}
-
 /* First index of the window for (seed, step, row): uniform over all places where T inputs and their
  * T targets fit, 0 … n − T − 1, so the last id is the target of some window. A pure function of its
  * arguments: resuming, accumulating and sharing a batch out see the same data. `step` counts from 0;
@@ -36,7 +25,7 @@ typedef struct BatchSource {
 
 /* The source that draws windows from ids. */
 typedef struct WindowSource {
-    TokenIds ids;
+    const NpyArray *ids;
     uint64_t seed;
     int64_t rows_per_step, T;
 } WindowSource;

@@ -1,0 +1,130 @@
+#include "training/checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/safetensors.h"
+
+#define FORMAT "tinylm-checkpoint-1"
+
+/* The flat buffers a checkpoint holds, each with the prefix of its tensors' names. */
+typedef struct Buffer {
+    const char *prefix;
+    real *values;
+} Buffer;
+
+static int buffers_of(const Model *model, const Optimizer *optimizer, Buffer buffers[3]) {
+    int count = 0;
+    buffers[count++] = (Buffer){"", model->parameters.values};
+    if (optimizer->m) buffers[count++] = (Buffer){"optimizer.m.", optimizer->m};
+    if (optimizer->v) buffers[count++] = (Buffer){"optimizer.v.", optimizer->v};
+    return count;
+}
+
+bool checkpoint_save(const char *path, const char *previous_path, const Model *model,
+                     const Optimizer *optimizer, const RunState *state, const char *config_json,
+                     Error *error) {
+    Buffer buffers[3];
+    int buffer_count = buffers_of(model, optimizer, buffers);
+    const Parameters *p = &model->parameters;
+    int64_t count = buffer_count * p->part_count;
+    SafetensorsItem *items = allocate_zeroed((size_t)count, sizeof *items);
+    for (int64_t k = 0; k < count; k++) {
+        const Buffer *buffer = &buffers[k / p->part_count];
+        const Parameter *part = &p->parts[k % p->part_count];
+        items[k] = (SafetensorsItem){.name = string_format("%s%s", buffer->prefix, part->name),
+                                     .type = SAFETENSORS_REAL,
+                                     .rank = part->rank,
+                                     .shape = {part->shape[0], part->shape[1]},
+                                     .data = buffer->values + part->offset};
+    }
+    char step[32], seconds[32], best[32];
+    snprintf(step, sizeof step, "%lld", (long long)state->step);
+    snprintf(seconds, sizeof seconds, "%.17g", state->seconds);
+    snprintf(best, sizeof best, "%.17g", state->best_valid_loss);
+    const char *const metadata[][2] = {{"format", FORMAT},
+                                       {"step", step},
+                                       {"seconds", seconds},
+                                       {"best_valid_loss", best},
+                                       {"config", config_json}};
+    bool saved = safetensors_write(path, items, count, metadata, 5, true, previous_path, error);
+    for (int64_t k = 0; k < count; k++) free((void *)(uintptr_t)items[k].name);
+    free(items);
+    return saved;
+}
+
+/* Opens and verifies; nothing to close on error. */
+static bool open_checkpoint(const char *path, Safetensors *file, Error *error) {
+    if (!safetensors_open(file, path, error)) return false;
+    const char *format = safetensors_metadata(file, "format");
+    if (!format || strcmp(format, FORMAT) != 0)
+        error_set(error, "%s: is not a checkpoint of this program; give a run's "
+                         "checkpoint.safetensors", path);
+    else if (safetensors_verify(file, error))
+        return true;
+    safetensors_close(file);
+    return false;
+}
+
+static bool load_part(const Safetensors *file, const char *path, const char *prefix,
+                      const Parameter *part, real *values, Error *error) {
+    char *name = string_format("%s%s", prefix, part->name);
+    const SafetensorsTensor *tensor = safetensors_find(file, name);
+    bool same = tensor && tensor->rank == part->rank && tensor->shape[0] == part->shape[0] &&
+                (part->rank < 2 || tensor->shape[1] == part->shape[1]);
+    if (!tensor)
+        error_set(error, "%s: has no tensor %s: it belongs to another model or optimizer; use the "
+                         "config of that run, or --fresh to start over", path, name);
+    else if (!same)
+        error_set(error, "%s: tensor %s has another shape than the config says; use the config of "
+                         "that run, or --fresh to start over", path, name);
+    else if (!safetensors_to_real(tensor, values + part->offset))
+        same = error_set(error, "%s: tensor %s is not of a floating-point type", path, name);
+    free(name);
+    return tensor && same;
+}
+
+/* A number of the metadata. */
+static bool read_number(const Safetensors *file, const char *path, const char *key, double *value,
+                        Error *error) {
+    const char *text = safetensors_metadata(file, key);
+    char *end = NULL;
+    *value = text ? strtod(text, &end) : 0;
+    if (text && *text && !*end) return true;
+    return error_set(error, "%s: its metadata has no number \"%s\"; the file is not whole", path, key);
+}
+
+bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunState *state,
+                     Error *error) {
+    Safetensors file;
+    if (!open_checkpoint(path, &file, error)) return false;
+    Buffer buffers[3];
+    int buffer_count = buffers_of(model, optimizer, buffers);
+    const Parameters *p = &model->parameters;
+    double step = 0;
+    bool loaded = read_number(&file, path, "step", &step, error) &&
+                  read_number(&file, path, "seconds", &state->seconds, error) &&
+                  read_number(&file, path, "best_valid_loss", &state->best_valid_loss, error);
+    if (loaded && file.count != buffer_count * p->part_count)
+        loaded = error_set(error, "%s: holds %lld tensors where this config needs %lld: it belongs to "
+                                  "another model or optimizer; use the config of that run, or --fresh "
+                                  "to start over",
+                           path, (long long)file.count, (long long)(buffer_count * p->part_count));
+    for (int k = 0; loaded && k < buffer_count; k++)
+        for (int64_t i = 0; loaded && i < p->part_count; i++)
+            loaded = load_part(&file, path, buffers[k].prefix, &p->parts[i], buffers[k].values, error);
+    safetensors_close(&file);
+    optimizer->step = state->step = (int64_t)step;
+    return loaded;
+}
+
+char *checkpoint_config(const char *path, Error *error) {
+    Safetensors file;
+    if (!open_checkpoint(path, &file, error)) return NULL;
+    const char *config = safetensors_metadata(&file, "config");
+    char *copy = config ? string_copy(config) : NULL;
+    if (!copy) error_set(error, "%s: its metadata has no \"config\"; the file is not whole", path);
+    safetensors_close(&file);
+    return copy;
+}

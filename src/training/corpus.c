@@ -1,0 +1,251 @@
+#include "training/corpus.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/bpe_trainer.h"
+#include "tokenizer/encoder.h"
+
+static void notice(const CorpusOptions *options, char *line) {
+    if (options->notice) options->notice(options->context, line);
+    free(line);
+}
+
+/* A fingerprint of a file's content: an invertible step for each 64-bit word. */
+static bool hash_file(const char *path, uint64_t *hash, Error *error) {
+    MappedFile file;
+    if (!file_map(&file, path, error)) return false;
+    uint64_t h = file.size * 0x9FB21C651E98DF25u + 1;
+    for (size_t i = 0; i < file.size; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, file.data + i, file.size - i < 8 ? file.size - i : 8);
+        h = (h ^ word) * 0x9FB21C651E98DF25u;
+        h ^= h >> 32;
+    }
+    bool empty = file.size == 0;
+    file_unmap(&file);
+    *hash = h;
+    return !empty || error_set(error, "%s: is empty; put some text in it", path);
+}
+
+static bool is_npy(const char *path) {
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".npy") == 0;
+}
+
+/* ---- which files ---- */
+
+static bool choose_files(Corpus *corpus, const DataConfig *data, Error *error) {
+    for (int64_t i = 0; i < data->train_count; i++) {
+        const char *valid = data->valid_count ? data->valid[i] : NULL;
+        /* A single candidate is taken as it is: opening it says what is wrong with it. */
+        if (data->train_count > 1 && (!file_exists(data->train[i]) || (valid && !file_exists(valid))))
+            continue;
+        corpus->choice = i;
+        corpus->train_path = data->train[i];
+        corpus->valid_path = valid;
+        return true;
+    }
+    return error_set(error,
+                     "%s: no such file, nor any other that data.train lists; get TinyStories with "
+                     "scripts/get_tinystories.sh, or make our own stories with: make data",
+                     data->train[0]);
+}
+
+/* ---- the tokenizer ---- */
+
+/* Folder of the cached tokenizer: named after the text, the size and the special tokens. */
+static bool tokenizer_cache(const char *cache, const char *text, const TokenizerConfig *config,
+                            char **folder, Error *error) {
+    uint64_t hash;
+    if (!hash_file(text, &hash, error)) return false;
+    uint64_t key = hash ^ (uint64_t)config->vocab_size;
+    for (int64_t i = 0; i < config->special_token_count; i++)
+        for (const char *c = config->special_tokens[i];; c++) {
+            key = (key ^ (uint8_t)*c) * 0x100000001B3u;
+            if (!*c) break;
+        }
+    *folder = string_format("%s/tokenizer-%016llx", cache, (unsigned long long)key);
+    return true;
+}
+
+static Tokenizer *train_tokenizer(const Corpus *corpus, const TokenizerConfig *config,
+                                  const CorpusOptions *options, Error *error) {
+    char *folder;
+    if (is_npy(corpus->train_path)) {
+        error_set(error, "%s: holds ids, and a tokenizer cannot be trained on those; name one with "
+                         "\"tokenizer\": {\"load\": DIR}, or leave \"tokenizer\" out",
+                  corpus->train_path);
+        return NULL;
+    }
+    if (!tokenizer_cache(options->cache, corpus->train_path, config, &folder, error)) return NULL;
+    /* tokenizer.json is written last: where it is, the folder is whole. */
+    char *last = path_join(folder, "tokenizer.json");
+    Tokenizer *tokenizer = NULL;
+    if (file_exists(last)) {
+        tokenizer = tokenizer_load(folder, error);
+    } else {
+        notice(options, string_format("training a tokenizer of %lld tokens on %s",
+                                      (long long)config->vocab_size, corpus->train_path));
+        BpeStats stats = {0};
+        tokenizer = bpe_train(&corpus->train_path, 1, config->vocab_size,
+                              (const char *const *)config->special_tokens,
+                              (int)config->special_token_count, NULL, &stats, error);
+        if (tokenizer && stats.stopped_early)
+            notice(options, string_format("no pair of tokens is left to merge: the tokenizer stops at "
+                                          "%lld tokens",
+                                          (long long)tokenizer_vocab_size(tokenizer)));
+        if (tokenizer && !tokenizer_save(tokenizer, folder, error)) {
+            tokenizer_free(tokenizer);
+            tokenizer = NULL;
+        }
+    }
+    free(last);
+    free(folder);
+    return tokenizer;
+}
+
+static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOptions *options,
+                           Error *error) {
+    TokenizerConfig *wanted = &config->tokenizer;
+    if (!wanted->present) return true;
+    if (options->run_tokenizer)
+        corpus->tokenizer = tokenizer_load(options->run_tokenizer, error);
+    else if (wanted->load)
+        corpus->tokenizer = tokenizer_load(wanted->load, error);
+    else
+        corpus->tokenizer = train_tokenizer(corpus, wanted, options, error);
+    if (!corpus->tokenizer) return false;
+    for (int64_t i = 0; i < wanted->special_token_count; i++)
+        if (!tokenizer_add_special(corpus->tokenizer, wanted->special_tokens[i], error)) return false;
+
+    int64_t size = tokenizer_vocab_size(corpus->tokenizer);
+    if (config->model.vocab_size == 0) config->model.vocab_size = size;
+    if (config->model.vocab_size < size)
+        return error_set(error, "model.vocab_size is %lld, but the tokenizer has %lld tokens; raise it or "
+                                "leave it out",
+                         (long long)config->model.vocab_size, (long long)size);
+    if (!wanted->load) wanted->vocab_size = size;
+    corpus->token_bytes =
+        allocate_zeroed((size_t)config->model.vocab_size, sizeof *corpus->token_bytes);
+    for (int64_t id = 0; id < size; id++) {
+        size_t length = 0;
+        tokenizer_token(corpus->tokenizer, (uint32_t)id, &length);
+        corpus->token_bytes[id] = (uint32_t)length;
+    }
+    if (wanted->special_token_count > 0)
+        corpus->separator = tokenizer_special_id(corpus->tokenizer, wanted->special_tokens[0]);
+    return true;
+}
+
+/* ---- the ids ---- */
+
+static bool write_ids(void *writer, const uint32_t *ids, size_t count, Error *error) {
+    (void)error; /* the writer remembers, and its commit says what went wrong */
+    return npy_writer_write(writer, ids, count);
+}
+
+/* Encodes a text into `path`. Two processes that do the same at once both succeed: each writes its
+ * own temporary file, and the contents are equal. */
+static bool encode_text(const Corpus *corpus, const char *text, const char *path, Error *error) {
+    NpyWriter writer;
+    NpyType type = tokenizer_vocab_size(corpus->tokenizer) > 65536 ? NPY_UINT32 : NPY_UINT16;
+    if (!npy_writer_open(&writer, path, type, error)) return false;
+    error->message[0] = '\0';
+    if (encode_file(corpus->tokenizer, text, 0, write_ids, &writer, NULL, error))
+        return npy_writer_commit(&writer, error);
+    if (error->message[0])
+        npy_writer_abort(&writer);
+    else
+        npy_writer_commit(&writer, error);
+    return false;
+}
+
+/* The ids of a data file: the file itself, or its encoding in the cache. */
+static bool open_ids(const Corpus *corpus, const char *path, NpyArray *ids,
+                     const CorpusOptions *options, Error *error) {
+    if (is_npy(path)) return npy_open(ids, path, error);
+    if (!corpus->tokenizer)
+        return error_set(error, "%s: is text, and the config has no \"tokenizer\" to turn it into ids; add "
+                                "one, or name an .npy file of ids",
+                         path);
+    uint64_t hash;
+    if (!hash_file(path, &hash, error) || !directory_create(options->cache, error)) return false;
+    char *cached = string_format("%s/%016llx-%016llx.npy", options->cache, (unsigned long long)hash,
+                                 (unsigned long long)tokenizer_fingerprint(corpus->tokenizer));
+    bool done = true;
+    if (!file_exists(cached)) {
+        notice(options, string_format("encoding %s", path));
+        done = encode_text(corpus, path, cached, error);
+    }
+    done = done && npy_open(ids, cached, error);
+    free(cached);
+    return done;
+}
+
+static bool check_ids(const NpyArray *ids, const char *path, int64_t vocab_size, int64_t T,
+                      Error *error) {
+    if (ids->count < T + 1)
+        return error_set(error, "%s: has %lld tokens, but a window needs %lld (context_length + 1); use a "
+                                "longer text or a smaller model.context_length",
+                         path, (long long)ids->count, (long long)T + 1);
+    for (int64_t i = 0; i < ids->count; i++)
+        if (npy_get(ids, i) >= vocab_size)
+            return error_set(error, "%s: id %lld at position %lld is outside of the vocabulary (%lld); set "
+                                    "model.vocab_size, or encode the text with this model's tokenizer",
+                             path, (long long)npy_get(ids, i), (long long)i, (long long)vocab_size);
+    return true;
+}
+
+/* A part of a mapped array. */
+static NpyArray view(const NpyArray *file, int64_t begin, int64_t count) {
+    NpyArray part = *file;
+    size_t size = file->type == NPY_UINT16 ? 2 : 4;
+    part.data = (const char *)file->data + (size_t)begin * size;
+    part.count = count;
+    return part;
+}
+
+/* The last 1 % of the training ids, at least one window and at most half of them, for validation. */
+static bool hold_out(Corpus *corpus, int64_t T, Error *error) {
+    int64_t n = corpus->train.count, held = n / 100 > T + 1 ? n / 100 : T + 1;
+    if (n - held < T + 1)
+        return error_set(error, "%s: has %lld tokens, too few for a training and a validation window of %lld "
+                                "each; use a longer text or a smaller model.context_length",
+                         corpus->train_path, (long long)n, (long long)T + 1);
+    corpus->valid = view(&corpus->files[0], n - held, held);
+    corpus->train = view(&corpus->files[0], 0, n - held);
+    return true;
+}
+
+bool corpus_open(Corpus *corpus, TrainConfig *config, const CorpusOptions *options, Error *error) {
+    *corpus = (Corpus){.separator = -1};
+    int64_t T = config->model.context_length;
+    const char *valid = NULL;
+    bool opened = choose_files(corpus, &config->data, error) &&
+                  open_tokenizer(corpus, config, options, error) &&
+                  open_ids(corpus, corpus->train_path, &corpus->files[0], options, error) &&
+                  check_ids(&corpus->files[0], corpus->train_path, config->model.vocab_size, T, error);
+    if (opened) {
+        valid = corpus->valid_path;
+        corpus->train = corpus->files[0];
+    }
+    if (opened && valid)
+        opened = open_ids(corpus, valid, &corpus->files[1], options, error) &&
+                 check_ids(&corpus->files[1], valid, config->model.vocab_size, T, error);
+    if (opened && valid)
+        corpus->valid = corpus->files[1];
+    else if (opened)
+        opened = hold_out(corpus, T, error);
+    if (!opened) corpus_close(corpus);
+    return opened;
+}
+
+void corpus_close(Corpus *corpus) {
+    for (int i = 0; i < 2; i++)
+        if (corpus->files[i].data) npy_close(&corpus->files[i]);
+    tokenizer_free(corpus->tokenizer);
+    free(corpus->token_bytes);
+    *corpus = (Corpus){.separator = -1};
+}

@@ -1,0 +1,38 @@
+/* From text files to token ids: the tokenizer of a run, and its training and validation ids as mapped
+ * arrays. What took time is kept under a cache folder, named after the content it was made from, so
+ * that a second run starts at once and a changed text is never mistaken for the old one. */
+#ifndef TINYLM_TRAINING_CORPUS_H
+#define TINYLM_TRAINING_CORPUS_H
+
+#include "formats/npy.h"
+#include "tokenizer/tokenizer.h"
+#include "training/train_config.h"
+
+typedef struct Corpus {
+    Tokenizer *tokenizer;   /* NULL when the data are ids and none is named */
+    NpyArray train, valid;  /* views of the files below */
+    NpyArray files[2];      /* the maps: training and validation (count 0: held out of training) */
+    int64_t choice;         /* index in the data lists of the files taken */
+    const char *train_path, *valid_path; /* as in the config; valid NULL when held out */
+    uint32_t *token_bytes;  /* [vocab_size] bytes of each token; NULL without tokenizer */
+    int64_t separator;      /* id of the first special token, between documents; −1: none */
+} Corpus;
+
+/* Called with a line about what is going on ("training the tokenizer …"). */
+typedef void (*CorpusNotice)(void *context, const char *line);
+
+typedef struct CorpusOptions {
+    const char *cache;         /* folder for encoded texts and tokenizers: "data/cache" */
+    const char *run_tokenizer; /* folder of the run's tokenizer to go on with, or NULL */
+    CorpusNotice notice;       /* may be NULL */
+    void *context;
+} CorpusOptions;
+
+/* Chooses the files (the first index at which both lists have one), trains or loads the tokenizer,
+ * encodes, maps. Sets config->model.vocab_size and config->tokenizer.vocab_size to what they came
+ * out as. Without validation data the last 1 % of the training ids are held out. Errors: no file
+ * there, text too short for a window, ids outside of the vocabulary, and whatever reading says. */
+bool corpus_open(Corpus *corpus, TrainConfig *config, const CorpusOptions *options, Error *error);
+void corpus_close(Corpus *corpus);
+
+#endif

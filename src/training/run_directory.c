@@ -1,0 +1,90 @@
+#define _GNU_SOURCE /* flock */
+#include "training/run_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+RunDirectory run_directory_names(const char *path) {
+    return (RunDirectory){
+        .path = string_copy(path),
+        .config = path_join(path, "config.json"),
+        .tokenizer = path_join(path, "tokenizer"),
+        .log = path_join(path, "log.csv"),
+        .model = path_join(path, "model.safetensors"),
+        .best = path_join(path, "best.safetensors"),
+        .checkpoint = path_join(path, "checkpoint.safetensors"),
+        .previous_checkpoint = path_join(path, "checkpoint.previous.safetensors"),
+        .checkpoints = path_join(path, "checkpoints"),
+        .samples = path_join(path, "samples.txt"),
+        .loss_chart = path_join(path, "loss.svg"),
+        .lock = -1,
+    };
+}
+
+bool run_directory_lock(RunDirectory *run, Error *error) {
+    if (!directory_create(run->path, error)) return false;
+    run->lock = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (run->lock < 0)
+        return error_set(error, "%s: cannot be opened: %s", run->path, strerror(errno));
+    if (flock(run->lock, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK) return true; /* a file system without locks: go on without */
+    return error_set(error, "%s: another process is training in this run; wait for it, or name another "
+                            "folder with --run",
+                     run->path);
+}
+
+void run_directory_free(RunDirectory *run) {
+    if (run->lock >= 0) close(run->lock);
+    char *names[] = {run->path,  run->config,     run->tokenizer,           run->log,
+                     run->model, run->best,       run->checkpoint,          run->previous_checkpoint,
+                     run->checkpoints, run->samples, run->loss_chart};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) free(names[i]);
+    *run = (RunDirectory){.lock = -1};
+}
+
+/* Seconds of the last change of the run's newest weights, or -1 when it has none. */
+static double run_time(const char *path) {
+    RunDirectory run = run_directory_names(path);
+    double newest = -1;
+    const char *const files[] = {run.model, run.checkpoint};
+    for (int i = 0; i < 2; i++) {
+        struct stat status;
+        if (stat(files[i], &status) != 0) continue;
+        double time = (double)status.st_mtim.tv_sec + 1e-9 * (double)status.st_mtim.tv_nsec;
+        if (time > newest) newest = time;
+    }
+    run_directory_free(&run);
+    return newest;
+}
+
+char *run_directory_newest(const char *runs, Error *error) {
+    DIR *directory = opendir(runs);
+    char *best = NULL;
+    double best_time = -1;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.') continue;
+        char *path = path_join(runs, entry->d_name);
+        double time = run_time(path);
+        /* of equal times the first by name, so that the answer does not depend on the disk */
+        if (time > best_time || (time == best_time && best && strcmp(path, best) < 0)) {
+            free(best);
+            best = path;
+            best_time = time;
+        } else {
+            free(path);
+        }
+    }
+    if (directory) closedir(directory);
+    if (!best)
+        error_set(error, "%s: no trained run there; train one (./train configs/tiny.json) or name one "
+                         "with --run", runs);
+    return best;
+}

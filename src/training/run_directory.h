@@ -1,0 +1,33 @@
+/* The folder of a run and the names of what is in it (see the README). */
+#ifndef TINYLM_TRAINING_RUN_DIRECTORY_H
+#define TINYLM_TRAINING_RUN_DIRECTORY_H
+
+#include "base/error.h"
+
+typedef struct RunDirectory {
+    char *path;
+    char *config;     /* config.json: every default written out */
+    char *tokenizer;  /* tokenizer/ */
+    char *log;        /* log.csv */
+    char *model;      /* model.safetensors: newest weights */
+    char *best;       /* best.safetensors: lowest validation loss */
+    char *checkpoint; /* checkpoint.safetensors, and the one before it */
+    char *previous_checkpoint;
+    char *checkpoints; /* checkpoints/: intermediate models of keep_every */
+    char *samples;     /* samples.txt */
+    char *loss_chart;  /* loss.svg */
+    int lock;          /* descriptor that holds the lock, or -1 */
+} RunDirectory;
+
+/* The names only; nothing is created. */
+RunDirectory run_directory_names(const char *path);
+/* Creates the folder and locks it for this process. The lock is the kernel's (flock on the folder
+ * itself): it leaves nothing behind and ends with the process, however it ends. Error: another
+ * process trains there. */
+bool run_directory_lock(RunDirectory *run, Error *error);
+void run_directory_free(RunDirectory *run); /* unlocks */
+
+/* The newest run (by the time of its model or checkpoint) under a folder, or NULL with an error. */
+char *run_directory_newest(const char *runs, Error *error);
+
+#endif
