@@ -39,16 +39,18 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
                                      .shape = {part->shape[0], part->shape[1]},
                                      .data = buffer->values + part->offset};
     }
-    char step[32], seconds[32], best[32];
+    char step[32], seconds[32], best[32], tokenizer[32];
     snprintf(step, sizeof step, "%lld", (long long)state->step);
     snprintf(seconds, sizeof seconds, "%.17g", state->seconds);
     snprintf(best, sizeof best, "%.17g", state->best_valid_loss);
+    snprintf(tokenizer, sizeof tokenizer, "%016llx", (unsigned long long)state->tokenizer);
     const char *const metadata[][2] = {{"format", FORMAT},
                                        {"step", step},
                                        {"seconds", seconds},
                                        {"best_valid_loss", best},
+                                       {"tokenizer", tokenizer},
                                        {"config", config_json}};
-    bool saved = safetensors_write(path, items, count, metadata, 5, true, previous_path, error);
+    bool saved = safetensors_write(path, items, count, metadata, 6, true, previous_path, error);
     for (int64_t k = 0; k < count; k++) free((void *)(uintptr_t)items[k].name);
     free(items);
     return saved;
@@ -95,6 +97,15 @@ static bool read_number(const Safetensors *file, const char *path, const char *k
     return error_set(error, "%s: its metadata has no number \"%s\"; the file is not whole", path, key);
 }
 
+static bool check_tokenizer(const Safetensors *file, const char *path, uint64_t expected,
+                            Error *error) {
+    const char *text = safetensors_metadata(file, "tokenizer");
+    if (text && strtoull(text, NULL, 16) == expected) return true;
+    return error_set(error, "%s: was trained with another tokenizer than the one in its run directory; put "
+                            "the right one back, or start over with --fresh",
+                     path);
+}
+
 bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunState *state,
                      Error *error) {
     Safetensors file;
@@ -105,7 +116,8 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
     double step = 0;
     bool loaded = read_number(&file, path, "step", &step, error) &&
                   read_number(&file, path, "seconds", &state->seconds, error) &&
-                  read_number(&file, path, "best_valid_loss", &state->best_valid_loss, error);
+                  read_number(&file, path, "best_valid_loss", &state->best_valid_loss, error) &&
+                  check_tokenizer(&file, path, state->tokenizer, error);
     if (loaded && file.count != buffer_count * p->part_count)
         loaded = error_set(error, "%s: holds %lld tensors where this config needs %lld: it belongs to "
                                   "another model or optimizer; use the config of that run, or --fresh "

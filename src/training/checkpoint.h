@@ -1,8 +1,8 @@
 /* checkpoint.safetensors: everything a run needs to go on as if it had never stopped.
  *
  * Tensors: the weights under their names, and the optimizer's moments as optimizer.m.NAME and
- * optimizer.v.NAME. Metadata: format, step, seconds, best_valid_loss, config (the resolved JSON), and a
- * checksum over the whole file. Written to a temporary file, flushed, the previous one kept as
+ * optimizer.v.NAME. Metadata: format, step, seconds, best_valid_loss, tokenizer (its
+ * fingerprint), config (the resolved JSON), and a checksum over the whole file. Written to a temporary file, flushed, the previous one kept as
  * checkpoint.previous.safetensors by a hard link, renamed: the final name is never absent. */
 #ifndef TINYLM_TRAINING_CHECKPOINT_H
 #define TINYLM_TRAINING_CHECKPOINT_H
@@ -14,6 +14,7 @@ typedef struct RunState {
     int64_t step;           /* optimizer steps done */
     double seconds;         /* of training so far, over all resumes */
     double best_valid_loss; /* HUGE_VAL before the first evaluation */
+    uint64_t tokenizer;     /* fingerprint of the run's tokenizer, 0 without */
 } RunState;
 
 /* Errors: the file cannot be written (the old one is then untouched). */
@@ -22,7 +23,7 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
                      Error *error);
 
 /* Fills model, optimizer and state. Errors: damaged (checksum), not a checkpoint, of another model or
- * optimizer; they name the file and the tensor. */
+ * optimizer (they name the file and the tensor), another tokenizer than state->tokenizer says. */
 bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunState *state,
                      Error *error);
 

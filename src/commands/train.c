@@ -1,0 +1,324 @@
+/* ./train CONFIG: from text files to a trained model in a run directory. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json_writer.h"
+#include "base/parallel.h"
+#include "commands/options.h"
+#include "commands/train_progress.h"
+#include "commands/train_resume.h"
+#include "pictures/loss_chart.h"
+#include "training/corpus.h"
+#include "training/trainer.h"
+
+typedef struct Arguments {
+    const char *config, *run, *text;
+    OptionList overrides;
+    bool resume, fresh, plain;
+    int64_t threads;
+} Arguments;
+
+/* Everything a run needs, in the order in which it is made. */
+typedef struct Session {
+    Arguments arguments;
+    TrainConfig *config;
+    RunDirectory run;
+    Corpus corpus;
+    Model *model;
+    char *config_json;
+    WindowSource windows;
+    EvaluationWindows validation;
+} Session;
+
+static volatile sig_atomic_t stop_signal = 0;
+
+/* The first signal asks for a clean stop; a second one ends the program at once. */
+static void on_signal(int number) {
+    stop_signal = number;
+    signal(number, SIG_DFL);
+}
+
+static void read_arguments(Arguments *a, int argc, char **argv) {
+    const Option options[] = {
+        ARGUMENT_OPTIONAL("CONFIG", &a->config, "JSON file that describes the run (README, Config)"),
+        OPTION_TEXT("--text", "FILE", &a->text, "train on this text instead of the config's data"),
+        OPTION_LIST("--set", "KEY=VALUE", &a->overrides,
+                    "change a value of the config, such as training.max_steps=50 (repeatable)"),
+        OPTION_TEXT("--run", "DIR", &a->run, "folder of the run (default: runs/NAME)"),
+        OPTION_FLAG("--resume", &a->resume, "go on from the run's last checkpoint"),
+        OPTION_FLAG("--fresh", &a->fresh, "start over, removing what an earlier run left there"),
+        OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
+        OPTION_FLAG("--plain", &a->plain, "compute with the plain definitions (slow, to study)"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        "train",
+        "Trains a Transformer language model from text files.",
+        "./train configs/tiny.json\n./train configs/tiny.json --set training.max_steps=50 --run "
+        "runs/short\n./train runs/tiny/config.json --run runs/tiny --resume",
+        options};
+    options_read(&program, argc, argv);
+    if (a->resume && a->fresh)
+        exit(program_misused("train", "--resume and --fresh exclude each other"));
+    if (!a->config && !(a->run && a->resume))
+        exit(program_misused("train", "name a config, such as configs/tiny.json"));
+}
+
+/* ---- config and run directory ---- */
+
+/* The name of a run on a text of one's own: the file's, without its ending. */
+static char *name_of_text(const char *path) {
+    char *name = string_copy(path_name(path)), *dot = strrchr(name, '.');
+    if (dot && dot != name) *dot = '\0';
+    return name;
+}
+
+static bool read_config(Session *s, Error *error) {
+    const Arguments *a = &s->arguments;
+    /* --text FILE is short for two overrides; those of the user come after and win. */
+    char *data = NULL, *name = NULL;
+    int count = 0;
+    const char **overrides = allocate((size_t)a->overrides.count + 2, sizeof *overrides);
+    if (a->text) {
+        char *base = name_of_text(a->text), *quoted = json_quote(a->text), *title = json_quote(base);
+        overrides[count++] = data = string_format("data={\"train\": %s}", quoted);
+        overrides[count++] = name = string_format("name=%s", title);
+        free(base);
+        free(quoted);
+        free(title);
+    }
+    for (int i = 0; i < a->overrides.count; i++) overrides[count++] = a->overrides.items[i];
+    char *config_path = a->config ? string_copy(a->config) : path_join(a->run, "config.json");
+    s->config = train_config_read(config_path, overrides, count, error);
+    free(config_path);
+    free(overrides);
+    free(data);
+    free(name);
+    return s->config != NULL;
+}
+
+/* Removes what an earlier run left, the checkpoint first: a stop half-way leaves nothing to resume. */
+static bool remove_old_run(const RunDirectory *run, Error *error) {
+    const char *const files[] = {run->checkpoint, run->previous_checkpoint, run->best, run->model,
+                                 run->log,        run->samples,             run->loss_chart};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (unlink(files[i]) != 0 && errno != ENOENT)
+            return error_set(error, "%s: cannot be removed: %s", files[i], strerror(errno));
+    return true;
+}
+
+static bool open_run(Session *s, Error *error) {
+    const Arguments *a = &s->arguments;
+    char *path = a->run ? string_copy(a->run) : path_join("runs", s->config->name);
+    s->run = run_directory_names(path);
+    free(path);
+    if (file_exists(s->run.checkpoint) && !a->resume && !a->fresh)
+        return error_set(error, "%s: holds a trained run already; go on with --resume, start over with "
+                                "--fresh, or name another folder with --run",
+                         s->run.path);
+    return run_directory_lock(&s->run, error) && (!a->fresh || remove_old_run(&s->run, error));
+}
+
+/* ---- data and model ---- */
+
+static void print_notice(void *context, const char *line) {
+    (void)context;
+    printf("%s\n", line);
+    fflush(stdout);
+}
+
+static bool open_data(Session *s, Error *error) {
+    bool resuming = s->arguments.resume && file_exists(s->run.checkpoint);
+    CorpusOptions options = {.cache = "data/cache",
+                             .run_tokenizer = resuming ? s->run.tokenizer : NULL,
+                             .notice = print_notice};
+    if (!corpus_open(&s->corpus, s->config, &options, error)) return false;
+    if (s->config->model.document_mask && s->corpus.separator < 0)
+        return error_set(error, "model.document_mask is true, but there is no separator between documents; "
+                                "give tokenizer.special_tokens");
+    return true;
+}
+
+/* Refuses a model that cannot fit before its memory is taken. */
+static bool check_memory(const Session *s, const TrainerSetup *setup, Error *error) {
+    Model *dry = model_create(&s->config->model, true, error);
+    if (!dry) return false;
+    TrainStepConfig config = trainer_step_config(setup);
+    TrainPlan plan = train_step_plan(dry, &config, parallel_threads());
+    model_free(dry);
+    double needed = (double)plan.parameter_bytes + (double)plan.activation_bytes;
+    double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    printf("memory: %.0f MB for weights, moments and gradients, %.0f MB for activations\n",
+           (double)plan.parameter_bytes / 1e6, (double)plan.activation_bytes / 1e6);
+    return needed <= there ||
+           error_set(error, "this training needs %.1f GB of memory and the machine has %.1f GB; make "
+                            "training.batch_size, model.context_length or the model smaller, or set "
+                            "training.recompute=true",
+                     needed / 1e9, there / 1e9);
+}
+
+static void print_data(const Session *s) {
+    const Corpus *c = &s->corpus;
+    printf("data: %s", c->train_path);
+    if (s->config->data.train_count > 1)
+        printf(" (number %lld of %lld in data.train: the first that is there)",
+               (long long)c->choice + 1, (long long)s->config->data.train_count);
+    printf(", %lld tokens; ", (long long)c->train.count);
+    if (c->valid_path)
+        printf("validation: %s, %lld tokens\n", c->valid_path, (long long)c->valid.count);
+    else
+        printf("validation: its last %lld tokens, held out\n", (long long)c->valid.count);
+    if (c->tokenizer)
+        printf("tokenizer: %lld tokens, %s\n", (long long)tokenizer_vocab_size(c->tokenizer),
+               s->run.tokenizer);
+    else
+        printf("tokenizer: none (the data are ids)\n");
+}
+
+static void print_model(const Session *s) {
+    const Parameters *p = &s->model->parameters;
+    int64_t embeddings = tensor_size(s->model->token_embeddings);
+    int64_t total = parameters_total(p);
+    int64_t rows = s->config->batch_size * s->config->gradient_accumulation;
+    printf("parameters: %lld, %lld without embeddings\n", (long long)total,
+           (long long)(total - embeddings));
+    printf("tokens per step: %lld\n", (long long)(rows * s->config->model.context_length));
+    printf("threads: %d, OpenBLAS kernel: %s\n", parallel_threads(), parallel_blas_kernel());
+    int64_t tokens = rows * s->config->model.context_length * s->config->max_steps;
+    if (s->corpus.train.count > 0 && tokens > 20 * s->corpus.train.count)
+        printf("note: the run reads this text %.0f times; a model may learn it by heart (overfitting): "
+               "watch the validation loss\n",
+               (double)tokens / (double)s->corpus.train.count);
+    fflush(stdout);
+}
+
+/* config.json and tokenizer/, before the first step. */
+static bool write_run(Session *s, Error *error) {
+    s->config_json = train_config_to_json(s->config);
+    return file_write(s->run.config, s->config_json, strlen(s->config_json), error) &&
+           (!s->corpus.tokenizer || tokenizer_save(s->corpus.tokenizer, s->run.tokenizer, error));
+}
+
+/* ---- the run ---- */
+
+static void on_step(void *context, const TrainerReport *report) {
+    (void)context;
+    train_progress_show(report);
+}
+
+static void on_saved(void *context, int64_t step) {
+    (void)step;
+    Session *s = context;
+    Error ignored; /* a picture that cannot be drawn must not end a training */
+    loss_chart_from_log(s->run.log, s->run.loss_chart, &ignored);
+}
+
+/* A path as a shell reads it back. */
+static void print_quoted(const char *path) {
+    if (!path[strcspn(path, " '\"\\$`&|;<>()*?[]#~!{}\t\n")]) {
+        fputs(path, stdout);
+        return;
+    }
+    putchar('\'');
+    for (const char *c = path; *c; c++)
+        if (*c == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*c);
+    putchar('\'');
+}
+
+static int finish(const Session *s, const TrainerResult *result) {
+    train_progress_end_line();
+    if (result->stopped) {
+        printf("stopped after step %lld, everything is saved; go on with: ./train ",
+               (long long)result->state.step);
+        print_quoted(s->run.config);
+        printf(" --run ");
+        print_quoted(s->run.path);
+        printf(" --resume\n");
+        fflush(stdout);
+        return 128 + stop_signal;
+    }
+    if (result->first_step == result->state.step && result->state.step > 0)
+        printf("nothing to do: the run has its %lld steps already; raise training.max_steps to go on\n",
+               (long long)result->state.step);
+    const Evaluation *v = &result->validation;
+    if (v->tokens > 0) {
+        printf("validation: loss %.4f, perplexity %.2f", evaluation_loss(v), evaluation_perplexity(v));
+        if (isfinite(evaluation_bits_per_byte(v)))
+            printf(", %.4f bits per byte", evaluation_bits_per_byte(v));
+        printf(" (%.0f tokens)\n", v->tokens);
+    }
+    printf("the run is in %s; a story: ./generate --run ", s->run.path);
+    print_quoted(s->run.path);
+    putchar('\n');
+    return program_done("train");
+}
+
+static bool run_session(Session *s, int *status, Error *error) {
+    if (!read_config(s, error) || !open_run(s, error) || !open_data(s, error)) return false;
+    print_data(s);
+    const TrainConfig *config = s->config;
+    int64_t T = config->model.context_length;
+    s->windows = (WindowSource){.ids = &s->corpus.train,
+                                .seed = config->seed,
+                                .rows_per_step = config->batch_size * config->gradient_accumulation,
+                                .T = T};
+    int64_t separator = config->model.document_mask ? s->corpus.separator : -1;
+    s->validation = evaluation_windows_spread(&s->corpus.valid, T,
+                                              config->eval_batches * config->batch_size, separator);
+    TrainerSetup setup = {
+        .config = config,
+        .run = &s->run,
+        .source = window_source(&s->windows),
+        .validation = evaluation_source(&s->validation),
+        .token_bytes = s->corpus.token_bytes,
+        .separator = separator,
+        .tokenizer = s->corpus.tokenizer ? tokenizer_fingerprint(s->corpus.tokenizer) : 0,
+        .resume = s->arguments.resume,
+        .plain = s->arguments.plain,
+    };
+    if (!check_memory(s, &setup, error)) return false;
+    s->model = setup.model = model_create(&config->model, false, error);
+    if (!s->model || !resume_check(s->config, &s->run, s->arguments.resume, error) ||
+        !write_run(s, error))
+        return false;
+    setup.config_json = s->config_json;
+    print_model(s);
+    model_initialize(s->model, config->seed);
+
+    TrainerEvents events = {
+        .context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};
+    signal(SIGINT, on_signal);
+    signal(SIGTERM, on_signal);
+    TrainerResult result;
+    if (!trainer_run(&setup, &events, &result, error)) {
+        train_progress_end_line();
+        return false;
+    }
+    *status = finish(s, &result);
+    return true;
+}
+
+int main(int argc, char **argv) {
+    Session session = {.run.lock = -1};
+    Error error;
+    read_arguments(&session.arguments, argc, argv);
+    parallel_start((int)session.arguments.threads);
+    int status = 1;
+    if (!run_session(&session, &status, &error)) status = program_failed("train", &error);
+    model_free(session.model);
+    corpus_close(&session.corpus);
+    train_config_free(session.config);
+    run_directory_free(&session.run);
+    free(session.config_json);
+    option_list_free(&session.arguments.overrides);
+    return status;
+}
