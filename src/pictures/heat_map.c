@@ -234,7 +234,7 @@ static void draw_y_labels(Canvas *canvas, const HeatMap *map, const Layout *layo
                           int64_t top) {
     double per_cell = (double)layout->cell_height / (double)layout->block_rows;
     int64_t text = canvas_text_height(LABEL);
-    int64_t step = label_step(text + (map->y.labels ? 2 : 14), per_cell);
+    int64_t step = label_step(text + (map->y.labels ? 2 : 22), per_cell);
     for (int64_t n = 0; n < map->rows; n += step) {
         char number[TICK_LABEL_SIZE];
         const char *label = cell_label(&map->y, n, number);

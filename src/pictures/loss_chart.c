@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "pictures/svg_chart.h"
 
 enum { STEP, TRAIN_LOSS, VALID_LOSS, LEARNING_RATE, COLUMN_COUNT };
@@ -62,9 +63,7 @@ static bool read_row(char *line, const int where[COLUMN_COUNT], double row[COLUM
     for (int n = 0; (field = next_field(&line)); n++)
         for (int c = 0; c < COLUMN_COUNT; c++) {
             if (where[c] != n || !*field) continue;
-            char *end;
-            row[c] = strtod(field, &end);
-            if (*end)
+            if (!text_to_real(field, &row[c]))
                 return error_set(error, "%s: line %lld: \"%.40s\" in column %s is not a number",
                                  path, (long long)line_number, field, column_names[c]);
         }

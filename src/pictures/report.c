@@ -20,8 +20,7 @@ static const char *page_start =
     "td { border-bottom: 1px solid #ddd; padding: 3px 18px 3px 0; }\n"
     "td + td { font-family: monospace; }\n"
     "pre { background: #f5f5f5; padding: 1em; white-space: pre-wrap; }\n"
-    "svg { max-width: 100%; height: auto; }\n"
-    "svg svg { max-width: none; }\n"
+    "body > svg { max-width: 100%; height: auto; }\n"
     "</style>\n";
 
 static void write_element(FILE *out, const char *tag, const char *text) {
