@@ -7,10 +7,10 @@
 
 IDS.npy holds exactly context_length+1 ids: only one window exists, so every row of every batch is that window and
 nothing depends on how windows are drawn. What must agree, for each of the logged steps:
-    |train_loss - ours| <= 3e-5 * max(ours, 0.1),   |grad_norm - ours| <= 1e-4 * ours,
+    |train_loss - ours| <= 3e-5 * max(ours, 0.1),   |grad_norm - ours| <= 3e-4 * ours,
     |learning_rate - ours| <= 1e-6 * max of the schedule.
-Float arithmetic in another order stays below a third of that (7e-6 and 2e-5 over many seeds); the tanh form of GELU, a
-decay applied before the step or eps in another place do not.
+Float arithmetic in another order stays well below that (7e-6 and 5e-5 over many seeds); the tanh form of GELU, a decay
+applied before the step or eps in another place do not.
 """
 import copy
 import csv
@@ -25,7 +25,7 @@ import torch
 import model_reference as reference
 
 torch.set_num_threads(1)
-LOSS_TOLERANCE, NORM_TOLERANCE, RATE_TOLERANCE = 3e-5, 1e-4, 1e-6
+LOSS_TOLERANCE, NORM_TOLERANCE, RATE_TOLERANCE = 3e-5, 3e-4, 1e-6
 
 
 # ---- the training, from the definitions --------------------------------------------------------------
@@ -219,6 +219,39 @@ def make(folder):
             json.dump(variant(name, ids_path), file, indent=1)
 
 
+def check_initial(folder):
+    """What is wrong with the distribution of the initial weights: (summary, list)."""
+    scaled, wrong = {"linear": [], "embedding": [], "tied embedding": []}, []
+    for name, (model, _) in VARIANTS.items():
+        tied = model.get("tie_embeddings", False)
+        path = os.path.join(folder, file_name(name) + ".initial/model.safetensors")
+        if not os.path.exists(path):
+            return "", [f"{path} is missing"]
+        for tensor, weight in reference.load_weights(path).items():
+            weight = weight.numpy()
+            if weight.ndim == 1:
+                if (weight != 1).any():
+                    wrong.append(f"{name}: {tensor} is not all ones")
+            elif tensor == "token_embeddings.weight":
+                sigma = weight.shape[1] ** -0.5 if tied else 1.0
+                scaled["tied embedding" if tied else "embedding"].append(weight.ravel() / sigma)
+            else:
+                scaled["linear"].append(weight.ravel() / math.sqrt(2.0 / sum(weight.shape)))
+    # a standard normal cut at 3 has this deviation, and this part of it is beyond 1
+    deviation, beyond = 0.98658, 0.31546
+    summary = []
+    for kind, parts in scaled.items():
+        # the variants share a seed, so equal tensors come again
+        values = np.unique(np.concatenate(parts))
+        error = 4 / math.sqrt(len(values))
+        summary.append(f"{kind} {values.std():.3f} of {len(values)}")
+        if abs(values.mean()) > error or abs(values.std() - deviation) > error or np.abs(values).max() > 3.000001:
+            wrong.append(f"{kind}: mean {values.mean()}, deviation {values.std()}, largest {np.abs(values).max()}")
+        if abs((np.abs(values) > 1).mean() - beyond) > error:
+            wrong.append(f"{kind}: {(np.abs(values) > 1).mean()} of the values are beyond 1 sigma, not {beyond}")
+    return ", ".join(summary), wrong
+
+
 def check(folder, first):
     """Prints the TAP lines; true when all are ok."""
     ids = np.load(os.path.join(folder, "ids.npy"))
@@ -231,12 +264,12 @@ def check(folder, first):
             summary, wrong = compare(config, base + ".initial/model.safetensors", base + "/log.csv", ids)
         except OSError as error:
             summary, wrong = "", [str(error)]
-        good = report(number, name, summary, wrong) and good
-    return good
+        good = report(number, f"parity with float64: {name}", summary, wrong) and good
+    return report(first + len(VARIANTS), "initial weights, in units of sigma", *check_initial(folder)) and good
 
 
 def report(number, name, summary, wrong):
-    print(f"{'not ok' if wrong else 'ok'} {number} - parity with float64: {name}" + (f" ({summary})" if summary else ""))
+    print(f"{'not ok' if wrong else 'ok'} {number} - {name}" + (f" ({summary})" if summary else ""))
     for line in wrong[:5]:
         print(f"# {line}")
     return not wrong
