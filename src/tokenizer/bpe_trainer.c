@@ -1,0 +1,319 @@
+#include "tokenizer/bpe_trainer.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stb_ds.h"
+
+/* All distinct words lie behind each other in `cells`, one cell a byte, with a WALL before and behind
+ * each. A symbol of n bytes has its id in its first and its last cell (the neighbours look there),
+ * and DEAD in those between. As symbols only ever grow, no links are needed. */
+#define WALL UINT32_MAX
+#define DEAD (UINT32_MAX - 1)
+
+typedef struct Pair {
+    uint32_t left, right;
+    bool raised;         /* by the merge at work; goes into the heap afterwards */
+    uint64_t count;      /* occurrences, each times the count of its word */
+    uint32_t *positions; /* stb_ds array of first cells; some may be out of date */
+} Pair;
+
+typedef struct PairKey {
+    uint64_t key; /* left << 32 | right */
+    uint32_t value;
+} PairKey;
+
+typedef struct HeapEntry {
+    uint64_t count; /* the pair's count when it was entered: an upper bound of the present one */
+    uint32_t pair;
+} HeapEntry;
+
+typedef struct Trainer {
+    Tokenizer *tokenizer;
+    uint32_t *cells, *word_of_cell;
+    uint64_t cell_count;
+    const uint64_t *word_counts;
+    Pair *pairs;         /* stb_ds array */
+    PairKey *pair_index; /* stb_ds map */
+    HeapEntry *heap;     /* stb_ds array, most frequent first */
+    uint32_t *raised;    /* stb_ds array of pairs */
+} Trainer;
+
+static size_t length_of(const Trainer *trainer, uint32_t id) {
+    size_t length;
+    tokenizer_token(trainer->tokenizer, id, &length);
+    return length;
+}
+
+/* ---- the heap ---- */
+
+static int compare_tokens(const Tokenizer *tokenizer, uint32_t a, uint32_t b) {
+    if (a == b) return 0;
+    size_t a_length, b_length;
+    const uint8_t *a_bytes = tokenizer_token(tokenizer, a, &a_length);
+    const uint8_t *b_bytes = tokenizer_token(tokenizer, b, &b_length);
+    int order = memcmp(a_bytes, b_bytes, a_length < b_length ? a_length : b_length);
+    return order ? order : (a_length > b_length) - (a_length < b_length);
+}
+
+static bool goes_first(const Trainer *trainer, HeapEntry a, HeapEntry b) {
+    if (a.count != b.count) return a.count > b.count;
+    const Pair *x = &trainer->pairs[a.pair], *y = &trainer->pairs[b.pair];
+    int order = compare_tokens(trainer->tokenizer, x->left, y->left);
+    if (order == 0) order = compare_tokens(trainer->tokenizer, x->right, y->right);
+    return order > 0;
+}
+
+static void heap_push(Trainer *trainer, uint32_t pair) {
+    HeapEntry entry = {trainer->pairs[pair].count, pair};
+    arrput(trainer->heap, entry);
+    HeapEntry *heap = trainer->heap;
+    size_t at = arrlenu(heap) - 1;
+    for (; at > 0 && goes_first(trainer, entry, heap[(at - 1) / 2]); at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = entry;
+}
+
+static HeapEntry heap_pop(Trainer *trainer) {
+    HeapEntry *heap = trainer->heap, top = heap[0], moved = arrpop(trainer->heap);
+    size_t count = arrlenu(heap), at = 0;
+    if (count == 0) return top;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && goes_first(trainer, heap[child + 1], heap[child])) child++;
+        if (!goes_first(trainer, heap[child], moved)) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+    return top;
+}
+
+/* The most frequent pair; false when no pair is left. */
+static bool best_pair(Trainer *trainer, uint32_t *best) {
+    while (arrlenu(trainer->heap) > 0) {
+        HeapEntry top = heap_pop(trainer);
+        uint64_t count = trainer->pairs[top.pair].count;
+        if (count == 0) continue;
+        if (count == top.count) {
+            *best = top.pair;
+            return true;
+        }
+        heap_push(trainer, top.pair); /* it lost places since; back to where it belongs */
+    }
+    return false;
+}
+
+/* ---- counting pairs ---- */
+
+static uint32_t find_pair(Trainer *trainer, uint32_t left, uint32_t right) {
+    uint64_t key = (uint64_t)left << 32 | right;
+    ptrdiff_t found = hmgeti(trainer->pair_index, key);
+    if (found >= 0) return trainer->pair_index[found].value;
+    uint32_t index = (uint32_t)arrlenu(trainer->pairs);
+    arrput(trainer->pairs, ((Pair){left, right, false, 0, NULL}));
+    hmput(trainer->pair_index, key, index);
+    return index;
+}
+
+static void add_place(Trainer *trainer, uint32_t left, uint32_t right, uint32_t position,
+                      uint64_t count) {
+    uint32_t index = find_pair(trainer, left, right);
+    Pair *pair = &trainer->pairs[index];
+    pair->count += count;
+    arrput(pair->positions, position);
+    if (!pair->raised) {
+        pair->raised = true;
+        arrput(trainer->raised, index);
+    }
+}
+
+static void remove_place(Trainer *trainer, uint32_t left, uint32_t right, uint64_t count) {
+    trainer->pairs[find_pair(trainer, left, right)].count -= count;
+}
+
+/* Enters the pairs that gained places since the last call. */
+static void enter_raised(Trainer *trainer) {
+    for (size_t i = 0; i < arrlenu(trainer->raised); i++) {
+        uint32_t pair = trainer->raised[i];
+        trainer->pairs[pair].raised = false;
+        if (trainer->pairs[pair].count) heap_push(trainer, pair);
+    }
+    arrsetlen(trainer->raised, 0);
+}
+
+/* ---- one merge ---- */
+
+/* Merges the pair at one position if it is still there. */
+static void merge_at(Trainer *trainer, uint32_t position, const Pair *pair, size_t left_length,
+                     size_t right_length, uint32_t result) {
+    uint32_t *cells = trainer->cells;
+    uint32_t middle = position + (uint32_t)left_length, after = middle + (uint32_t)right_length;
+    if (cells[position] != pair->left || cells[middle] != pair->right) return;
+    uint64_t count = trainer->word_counts[trainer->word_of_cell[position]];
+    uint32_t before = cells[position - 1], behind = cells[after];
+    if (before != WALL) {
+        uint32_t start = position - (uint32_t)length_of(trainer, before);
+        remove_place(trainer, before, pair->left, count);
+        add_place(trainer, before, result, start, count);
+    }
+    if (behind != WALL) {
+        remove_place(trainer, pair->right, behind, count);
+        add_place(trainer, result, behind, position, count);
+    }
+    cells[middle - 1] = cells[middle] = DEAD;
+    cells[position] = cells[after - 1] = result;
+}
+
+static int ascending(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void merge_everywhere(Trainer *trainer, uint32_t index, uint32_t result) {
+    Pair pair = trainer->pairs[index]; /* a copy: the array may move */
+    trainer->pairs[index].positions = NULL;
+    /* In "aaa" the left place goes first; places were not always found in that order. */
+    if (pair.left == pair.right)
+        qsort(pair.positions, arrlenu(pair.positions), sizeof *pair.positions, ascending);
+    size_t left_length = length_of(trainer, pair.left),
+           right_length = length_of(trainer, pair.right);
+    for (size_t i = 0; i < arrlenu(pair.positions); i++)
+        merge_at(trainer, pair.positions[i], &pair, left_length, right_length, result);
+    arrfree(pair.positions);
+    trainer->pairs[index].count = 0;
+    enter_raised(trainer);
+}
+
+/* The token that a merge makes: a new one unless its bytes are in the vocabulary. */
+static bool add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, uint32_t *result,
+                      Error *error) {
+    size_t left_length, right_length;
+    const uint8_t *left_bytes = tokenizer_token(tokenizer, left, &left_length);
+    const uint8_t *right_bytes = tokenizer_token(tokenizer, right, &right_length);
+    size_t length = left_length + right_length;
+    uint8_t *joined = allocate(length, 1);
+    memcpy(joined, left_bytes, left_length);
+    memcpy(joined + left_length, right_bytes, right_length);
+    bool done = true;
+    *result = tokenizer_find(tokenizer, joined, length);
+    if (*result == TOKEN_NONE) {
+        *result = (uint32_t)tokenizer->vocab_size;
+        done = tokenizer_add_token(tokenizer, *result, joined, length, error);
+    }
+    free(joined);
+    return done && tokenizer_add_merge(tokenizer, left, right, error);
+}
+
+/* ---- all of it ---- */
+
+static bool lay_out_words(Trainer *trainer, const WordCounts *counts, Error *error) {
+    uint64_t letters = counts->words.starts[counts->words.count];
+    trainer->cell_count = letters + counts->words.count + 1;
+    if (trainer->cell_count >= DEAD)
+        return error_set(error,
+                         "the text has more than 4 GB of different words; train on less of it");
+    trainer->cells = allocate(trainer->cell_count, sizeof *trainer->cells);
+    trainer->word_of_cell = allocate(trainer->cell_count, sizeof *trainer->word_of_cell);
+    trainer->word_counts = counts->counts;
+    uint32_t at = 0;
+    trainer->cells[at++] = WALL;
+    for (uint32_t word = 0; word < counts->words.count; word++) {
+        size_t length;
+        const uint8_t *bytes = byte_map_string(&counts->words, word, &length);
+        for (size_t i = 0; i < length; i++, at++) {
+            trainer->cells[at] = trainer->tokenizer->id_of_byte[bytes[i]];
+            trainer->word_of_cell[at] = word;
+        }
+        trainer->cells[at++] = WALL;
+    }
+    return true;
+}
+
+static void find_all_pairs(Trainer *trainer) {
+    for (uint64_t i = 1; i + 1 < trainer->cell_count; i++) {
+        uint32_t left = trainer->cells[i], right = trainer->cells[i + 1];
+        if (left != WALL && right != WALL)
+            add_place(trainer, left, right, (uint32_t)i,
+                      trainer->word_counts[trainer->word_of_cell[i]]);
+    }
+    enter_raised(trainer);
+}
+
+static void trainer_free(Trainer *trainer) {
+    for (size_t i = 0; i < arrlenu(trainer->pairs); i++) arrfree(trainer->pairs[i].positions);
+    arrfree(trainer->pairs);
+    hmfree(trainer->pair_index);
+    arrfree(trainer->heap);
+    arrfree(trainer->raised);
+    free(trainer->cells);
+    free(trainer->word_of_cell);
+}
+
+bool bpe_learn(Tokenizer *tokenizer, const WordCounts *counts, int64_t vocab_size,
+               const BpeOptions *options, Error *error) {
+    Trainer trainer = {.tokenizer = tokenizer};
+    bool done = lay_out_words(&trainer, counts, error);
+    if (done) find_all_pairs(&trainer);
+    uint32_t best, result;
+    while (done && tokenizer->vocab_size < vocab_size && best_pair(&trainer, &best)) {
+        const Pair *pair = &trainer.pairs[best];
+        done = add_merge(tokenizer, pair->left, pair->right, &result, error);
+        if (!done) break;
+        merge_everywhere(&trainer, best, result);
+        if (options && options->progress && tokenizer->merge_count % 256 == 0)
+            options->progress(options->context, tokenizer->vocab_size, vocab_size);
+    }
+    trainer_free(&trainer);
+    return done;
+}
+
+Tokenizer *bpe_start(const char *const *specials, int special_count, Error *error) {
+    Tokenizer *tokenizer = tokenizer_new();
+    for (int i = 0; i < special_count; i++) {
+        if (strlen(specials[i]) == 1) continue; /* a byte; made special below */
+        if (tokenizer_add_special(tokenizer, specials[i], error)) continue;
+        tokenizer_free(tokenizer);
+        return NULL;
+    }
+    for (int byte = 0; byte < 256; byte++)
+        tokenizer_add_token(tokenizer, tokenizer->vocab_size, &(uint8_t){(uint8_t)byte}, 1, NULL);
+    for (int i = 0; i < special_count; i++) {
+        if (strlen(specials[i]) != 1 || tokenizer_add_special(tokenizer, specials[i], error))
+            continue;
+        tokenizer_free(tokenizer);
+        return NULL;
+    }
+    return tokenizer;
+}
+
+Tokenizer *bpe_train(const char *const *paths, int path_count, int64_t vocab_size,
+                     const char *const *specials, int special_count, const BpeOptions *options,
+                     BpeStats *stats, Error *error) {
+    Tokenizer *tokenizer = bpe_start(specials, special_count, error);
+    if (!tokenizer) return NULL;
+    if (vocab_size < tokenizer->vocab_size || vocab_size > 1 << 30) {
+        error_set(error,
+                  "vocab_size %lld: must be from %lld (256 bytes and the special tokens) to %d",
+                  (long long)vocab_size, (long long)tokenizer->vocab_size, 1 << 30);
+        tokenizer_free(tokenizer);
+        return NULL;
+    }
+    double start = omp_get_wtime();
+    WordCounts counts;
+    word_counts_init(&counts);
+    bool done = word_counts_add_files(&counts, paths, path_count, &tokenizer->specials,
+                                      options ? options->chunk_bytes : 0, error);
+    double counted = omp_get_wtime();
+    if (done) done = bpe_learn(tokenizer, &counts, vocab_size, options, error);
+    if (stats)
+        *stats = (BpeStats){counts.bytes,
+                            counts.total,
+                            counts.words.count,
+                            counted - start,
+                            omp_get_wtime() - counted,
+                            tokenizer->vocab_size < vocab_size};
+    word_counts_free(&counts);
+    if (done) return tokenizer;
+    tokenizer_free(tokenizer);
+    return NULL;
+}

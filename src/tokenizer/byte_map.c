@@ -1,0 +1,104 @@
+#include "tokenizer/byte_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { FIRST_SLOTS_LOG2 = 10 };
+
+static void allocate_slots(ByteMap *map, int log2) {
+    map->slots = allocate_zeroed(1ull << log2, sizeof *map->slots);
+    map->slot_mask = (1ull << log2) - 1;
+    map->shift = 64 - log2;
+}
+
+void byte_map_init(ByteMap *map) {
+    *map = (ByteMap){0};
+    allocate_slots(map, FIRST_SLOTS_LOG2);
+    map->starts = allocate_zeroed(map->starts_capacity = 64, sizeof *map->starts);
+}
+
+void byte_map_free(ByteMap *map) {
+    free(map->slots);
+    free(map->starts);
+    free(map->bytes);
+    *map = (ByteMap){0};
+}
+
+void byte_map_clear(ByteMap *map) {
+    memset(map->slots, 0, (map->slot_mask + 1) * sizeof *map->slots);
+    map->count = 0;
+}
+
+size_t byte_map_memory(const ByteMap *map) {
+    return (map->slot_mask + 1) * sizeof *map->slots + map->starts_capacity * sizeof *map->starts +
+           map->bytes_capacity;
+}
+
+uint64_t byte_map_hash(const uint8_t *text, size_t length) {
+    const uint64_t odd = 0x9FB21C651E98DF25u;
+    uint64_t hash = length * odd;
+    const uint8_t *last = text + length - 8; /* longer than 8: the last word may overlap */
+    for (; text < last; text += 8) {
+        hash = (hash ^ pretoken_load(text)) * odd;
+        hash ^= hash >> 29;
+    }
+    hash = (hash ^ pretoken_load(last)) * odd;
+    return hash ^ hash >> 32;
+}
+
+/* The slot that holds the string, or the free one where it belongs. */
+static ByteMapSlot *probe(const ByteMap *map, uint64_t key, const uint8_t *text, size_t length) {
+    for (uint64_t place = byte_map_place(map, key);; place = (place + 1) & map->slot_mask) {
+        ByteMapSlot *slot = &map->slots[place];
+        if (slot->length == 0) return slot;
+        if (slot->key != key || slot->length != length) continue;
+        if (length <= 8 || memcmp(map->bytes + map->starts[slot->index], text, length) == 0)
+            return slot;
+    }
+}
+
+uint32_t byte_map_find(const ByteMap *map, const uint8_t *text, size_t length) {
+    uint64_t key;
+    if (length > 8) {
+        key = byte_map_hash(text, length);
+    } else {
+        uint8_t padded[8] = {0};
+        memcpy(padded, text, length);
+        key = pretoken_load(padded);
+    }
+    const ByteMapSlot *slot = probe(map, key, text, length);
+    return slot->length ? slot->index : BYTE_MAP_NONE;
+}
+
+static void grow_slots(ByteMap *map) {
+    ByteMapSlot *old = map->slots;
+    uint64_t old_count = map->slot_mask + 1;
+    allocate_slots(map, 64 - map->shift + 1);
+    for (uint64_t i = 0; i < old_count; i++) {
+        if (!old[i].length) continue;
+        uint64_t place = byte_map_place(map, old[i].key);
+        while (map->slots[place].length) place = (place + 1) & map->slot_mask;
+        map->slots[place] = old[i];
+    }
+    free(old);
+}
+
+uint32_t byte_map_add_any(ByteMap *map, uint64_t key, const uint8_t *text, size_t length) {
+    ByteMapSlot *slot = probe(map, key, text, length);
+    if (slot->length) return slot->index;
+    uint64_t used = map->starts[map->count];
+    if (map->count + 2ull > map->starts_capacity)
+        map->starts = reallocate(map->starts, map->starts_capacity *= 2, sizeof *map->starts);
+    if (used + length > map->bytes_capacity) {
+        map->bytes_capacity = 2 * (used + length);
+        map->bytes = reallocate(map->bytes, map->bytes_capacity, 1);
+    }
+    memcpy(map->bytes + used, text, length);
+    map->starts[map->count + 1] = used + length;
+    *slot = (ByteMapSlot){key, (uint32_t)length, map->count};
+    uint32_t index = map->count++;
+    if (2ull * map->count > map->slot_mask) grow_slots(map);
+    return index;
+}

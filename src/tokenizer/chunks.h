@@ -1,0 +1,27 @@
+/* Cuts texts into chunks for several threads, only where tokenizing the chunks one by one gives the
+ * same as tokenizing the whole. */
+#ifndef TINYLM_TOKENIZER_CHUNKS_H
+#define TINYLM_TOKENIZER_CHUNKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokenizer/special_tokens.h"
+
+typedef struct Chunk {
+    const uint8_t *text;
+    size_t length;
+} Chunk;
+
+typedef struct Chunks {
+    Chunk *chunks;
+    int64_t count;
+} Chunks;
+
+/* Appends the chunks of one text, each of about `bytes` (0: a good size) or more when the text offers
+ * no cut. `chunks` starts zeroed; it points into the text. */
+void chunks_cut(Chunks *chunks, const uint8_t *text, size_t length, const SpecialTokens *specials,
+                size_t bytes);
+void chunks_free(Chunks *chunks);
+
+#endif

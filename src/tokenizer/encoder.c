@@ -1,0 +1,214 @@
+#include "tokenizer/encoder.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "tokenizer/chunks.h"
+#include "tokenizer/encoder_internal.h"
+#include "tokenizer/pretokenizer.h"
+
+enum {
+    INLINE_IDS = 3,
+    CACHED_LENGTH = 64,     /* longer pre-tokens hardly come twice */
+    CACHED_COUNT = 1 << 17, /* when there are about this many, the memory starts over */
+    STEP = 1 << 14,
+};
+
+/* How a remembered pre-token was encoded. */
+typedef struct Encoded {
+    uint32_t count;
+    uint32_t ids[INLINE_IDS]; /* with more, the first one says where they begin in `overflow` */
+} Encoded;
+
+struct Encoder {
+    const Tokenizer *tokenizer;
+    Merger merger;
+    ByteMap cache;    /* pre-tokens … */
+    Encoded *encoded; /* … and their ids, by number */
+    uint32_t encoded_capacity;
+    IdList overflow, scratch;
+};
+
+Encoder *encoder_new(const Tokenizer *tokenizer) {
+    Encoder *encoder = allocate_zeroed(1, sizeof *encoder);
+    encoder->tokenizer = tokenizer;
+    merger_init(&encoder->merger, tokenizer);
+    byte_map_init(&encoder->cache);
+    return encoder;
+}
+
+void encoder_free(Encoder *encoder) {
+    if (!encoder) return;
+    merger_free(&encoder->merger);
+    byte_map_free(&encoder->cache);
+    free(encoder->encoded);
+    free(encoder->overflow.ids);
+    free(encoder->scratch.ids);
+    free(encoder);
+}
+
+Merger *encoder_merger(Encoder *encoder) {
+    return &encoder->merger;
+}
+
+bool encoder_missing_byte(const Encoder *encoder, Error *error) {
+    return error_set(error,
+                     "the text has the byte 0x%02X, which the vocabulary has no token for; use a "
+                     "tokenizer with all 256 bytes",
+                     (unsigned)encoder->merger.missing_byte);
+}
+
+/* Encodes a pre-token that the cache has just got as its last one. */
+static bool remember(Encoder *encoder, const uint8_t *text, size_t length) {
+    IdList *scratch = &encoder->scratch;
+    scratch->count = 0;
+    if (!merger_apply(&encoder->merger, text, length, scratch)) return false;
+    uint32_t index = encoder->cache.count - 1;
+    if (index == encoder->encoded_capacity) {
+        encoder->encoded_capacity = 2 * index + 256;
+        encoder->encoded =
+            reallocate(encoder->encoded, encoder->encoded_capacity, sizeof *encoder->encoded);
+    }
+    Encoded *encoded = &encoder->encoded[index];
+    *encoded = (Encoded){(uint32_t)scratch->count, {0}};
+    if (scratch->count <= INLINE_IDS) {
+        memcpy(encoded->ids, scratch->ids, scratch->count * sizeof *scratch->ids);
+    } else {
+        IdList *overflow = &encoder->overflow;
+        encoded->ids[0] = (uint32_t)overflow->count;
+        id_list_reserve(overflow, scratch->count);
+        memcpy(overflow->ids + overflow->count, scratch->ids,
+               scratch->count * sizeof *scratch->ids);
+        overflow->count += scratch->count;
+    }
+    return true;
+}
+
+static void forget(Encoder *encoder) {
+    byte_map_clear(&encoder->cache);
+    encoder->overflow.count = 0;
+}
+
+/* Encodes pre-tokens of the plain text [text, end) until about STEP bytes are done or a long one comes;
+ * returns where it stopped, or NULL at a byte without a token. */
+static const uint8_t *encode_step(Encoder *encoder, const uint8_t *text, const uint8_t *end,
+                                  IdList *out) {
+    /* A token has at least one byte; INLINE_IDS are written at once, whatever their count. */
+    id_list_reserve(out, STEP + CACHED_LENGTH + INLINE_IDS);
+    const uint8_t *limit = end - text > STEP ? text + STEP : end;
+    uint32_t known = encoder->cache.count;
+    uint32_t *to = out->ids + out->count;
+    while (text < limit) {
+        size_t length = pretoken_length(text, end);
+        if (length > CACHED_LENGTH) break;
+        uint32_t index = byte_map_add(&encoder->cache, text, length, end);
+        if (index == known) {
+            if (!remember(encoder, text, length)) return NULL;
+            known++;
+        }
+        const Encoded *encoded = &encoder->encoded[index];
+        memcpy(to, encoded->ids, sizeof encoded->ids);
+        if (encoded->count > INLINE_IDS)
+            memcpy(to, encoder->overflow.ids + encoded->ids[0], encoded->count * sizeof *to);
+        to += encoded->count;
+        text += length;
+    }
+    out->count = (size_t)(to - out->ids);
+    return text;
+}
+
+/* The plain text [text, end): no special token is looked for. */
+static bool encode_plain(Encoder *encoder, const uint8_t *text, const uint8_t *end, IdList *out) {
+    while (text < end) {
+        text = encode_step(encoder, text, end, out);
+        if (!text) return false;
+        if (encoder->cache.count >= CACHED_COUNT) forget(encoder);
+        if (text == end) break;
+        size_t length = pretoken_length(text, end);
+        if (length <= CACHED_LENGTH) continue;
+        if (!merger_apply(&encoder->merger, text, length, out)) return false;
+        text += length;
+    }
+    return true;
+}
+
+bool encoder_part(Encoder *encoder, const uint8_t *text, size_t length, IdList *out, Error *error) {
+    if (encode_plain(encoder, text, text + length, out)) return true;
+    forget(encoder); /* the cache ends with a pre-token that has no ids */
+    return encoder_missing_byte(encoder, error);
+}
+
+bool encoder_encode(Encoder *encoder, const uint8_t *text, size_t length, IdList *out,
+                    Error *error) {
+    const uint8_t *end = text + length;
+    while (text < end) {
+        const SpecialToken *special = NULL;
+        const uint8_t *wall =
+            special_tokens_find(&encoder->tokenizer->specials, text, end, &special);
+        if (!encoder_part(encoder, text, (size_t)(wall - text), out, error)) return false;
+        if (wall == end) break;
+        id_list_push(out, special->id);
+        text = wall + special->length;
+    }
+    return true;
+}
+
+bool tokenizer_encode(const Tokenizer *tokenizer, const uint8_t *text, size_t length,
+                      uint32_t **ids, size_t *count, Error *error) {
+    Encoder *encoder = encoder_new(tokenizer);
+    IdList list = {0};
+    id_list_reserve(&list, 1); /* never NULL, also for an empty text */
+    bool done = encoder_encode(encoder, text, length, &list, error);
+    encoder_free(encoder);
+    if (!done) {
+        free(list.ids);
+        return false;
+    }
+    *ids = list.ids;
+    *count = list.count;
+    return true;
+}
+
+bool encode_file(const Tokenizer *tokenizer, const char *path, size_t chunk_bytes, IdSink sink,
+                 void *context, EncodeStats *stats, Error *error) {
+    double start = omp_get_wtime();
+    MappedFile file;
+    if (!file_map(&file, path, error)) return false;
+    Chunks chunks = {0};
+    chunks_cut(&chunks, file.data, file.size, &tokenizer->specials, chunk_bytes);
+    bool failed = false;
+    uint64_t tokens = 0;
+#pragma omp parallel
+    {
+        Encoder *encoder = encoder_new(tokenizer);
+        IdList ids = {0};
+#pragma omp for ordered schedule(dynamic, 1)
+        for (int64_t i = 0; i < chunks.count; i++) {
+            Error chunk_error;
+            bool stop;
+#pragma omp atomic read
+            stop = failed;
+            ids.count = 0;
+            bool done = !stop && encoder_encode(encoder, chunks.chunks[i].text,
+                                                chunks.chunks[i].length, &ids, &chunk_error);
+#pragma omp ordered
+            {
+                if (done) done = sink(context, ids.ids, ids.count, &chunk_error);
+                tokens += ids.count;
+                if (!done && !failed) { /* the first one in the order of the text is reported */
+                    error_set(error, "%s: %s", path, chunk_error.message);
+#pragma omp atomic write
+                    failed = true;
+                }
+            }
+        }
+        free(ids.ids);
+        encoder_free(encoder);
+    }
+    if (stats) *stats = (EncodeStats){file.size, tokens, omp_get_wtime() - start};
+    chunks_free(&chunks);
+    file_unmap(&file);
+    return !failed;
+}

@@ -1,0 +1,61 @@
+/* Text to ids: specials are found, the text between them is cut into pre-tokens, and each pre-token is
+ * encoded once and then looked up. Nothing above the pre-token is remembered.
+ *
+ * Three ways in, with the same ids: a text in memory (Encoder), a stream of pieces of any size in
+ * bounded memory (StreamEncoder), and a file with all threads (encode_file). */
+#ifndef TINYLM_TOKENIZER_ENCODER_H
+#define TINYLM_TOKENIZER_ENCODER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "tokenizer/id_list.h"
+#include "tokenizer/tokenizer.h"
+
+/* ---- a text in memory ---- */
+
+/* One thread's encoder, with its memory of pre-tokens (bounded: a few megabytes). The tokenizer must
+ * outlive it and must not change meanwhile. */
+typedef struct Encoder Encoder;
+Encoder *encoder_new(const Tokenizer *tokenizer);
+void encoder_free(Encoder *encoder);
+
+/* Appends the ids of a whole text. Error: a byte that the vocabulary has no token for. */
+bool encoder_encode(Encoder *encoder, const uint8_t *text, size_t length, IdList *out,
+                    Error *error);
+
+/* ---- where ids go ---- */
+
+/* Receives ids in the order of the text. False (with the Error set) stops the encoding. */
+typedef bool (*IdSink)(void *context, const uint32_t *ids, size_t count, Error *error);
+
+typedef struct EncodeStats {
+    uint64_t bytes, tokens;
+    double seconds; /* from the mapped file to the last call of the sink */
+} EncodeStats;
+
+/* ---- a stream ---- */
+
+/* Holds back what later bytes could still change: an unfinished special token, pre-token or
+ * character. An endless pre-token is encoded as it comes (merger_settle), so memory does not
+ * depend on the length of the stream or of anything in it. */
+typedef struct StreamEncoder StreamEncoder;
+StreamEncoder *stream_encoder_new(const Tokenizer *tokenizer);
+void stream_encoder_free(StreamEncoder *stream);
+/* Appends to `out` the ids that are certain after these bytes. */
+bool stream_encoder_feed(StreamEncoder *stream, const uint8_t *bytes, size_t length, IdList *out,
+                         Error *error);
+/* Appends the rest; the stream is then ready for a new text. */
+bool stream_encoder_finish(StreamEncoder *stream, IdList *out, Error *error);
+
+/* ---- a file ---- */
+
+/* Encodes a file in chunks of about `chunk_bytes` (0: a good size) with the threads of the team
+ * (base/parallel.h), and hands the ids to the sink in order. The ids depend on neither number.
+ * `stats` may be NULL. */
+bool encode_file(const Tokenizer *tokenizer, const char *path, size_t chunk_bytes, IdSink sink,
+                 void *context, EncodeStats *stats, Error *error);
+
+#endif

@@ -1,0 +1,14 @@
+/* What the stream encoder uses of the encoder. */
+#ifndef TINYLM_TOKENIZER_ENCODER_INTERNAL_H
+#define TINYLM_TOKENIZER_ENCODER_INTERNAL_H
+
+#include "tokenizer/encoder.h"
+#include "tokenizer/merger.h"
+
+/* Encodes a text without looking for special tokens. */
+bool encoder_part(Encoder *encoder, const uint8_t *text, size_t length, IdList *out, Error *error);
+Merger *encoder_merger(Encoder *encoder);
+/* Fills the error after the merger met a byte without a token; returns false. */
+bool encoder_missing_byte(const Encoder *encoder, Error *error);
+
+#endif

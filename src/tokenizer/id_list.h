@@ -1,0 +1,27 @@
+/* A growing array of token ids. Start it zeroed; free(list.ids) at the end. */
+#ifndef TINYLM_TOKENIZER_ID_LIST_H
+#define TINYLM_TOKENIZER_ID_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef struct IdList {
+    uint32_t *ids;
+    size_t count, capacity;
+} IdList;
+
+/* Makes room for `more` ids behind the last one. */
+static inline void id_list_reserve(IdList *list, size_t more) {
+    if (list->capacity - list->count >= more) return;
+    list->capacity = 2 * (list->count + more);
+    list->ids = reallocate(list->ids, list->capacity, sizeof *list->ids);
+}
+
+static inline void id_list_push(IdList *list, uint32_t id) {
+    id_list_reserve(list, 1);
+    list->ids[list->count++] = id;
+}
+
+#endif

@@ -1,0 +1,272 @@
+#include "tokenizer/merger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { SHORT = 64 }; /* up to this length scanning beats the heap */
+
+void merger_init(Merger *merger, const Tokenizer *tokenizer) {
+    *merger = (Merger){.tokenizer = tokenizer, .rank_limit = TOKEN_NONE};
+}
+
+void merger_free(Merger *merger) {
+    free(merger->symbols);
+    free(merger->next);
+    free(merger->previous);
+    free(merger->heap);
+    free(merger->batch.ids);
+    free(merger->window.ids);
+    free(merger->trial.ids);
+    *merger = (Merger){0};
+}
+
+static bool bytes_to_ids(Merger *merger, const uint8_t *text, size_t length, uint32_t *ids) {
+    for (size_t i = 0; i < length; i++) {
+        ids[i] = merger->tokenizer->id_of_byte[text[i]];
+        if (ids[i] == TOKEN_NONE) {
+            merger->missing_byte = text[i];
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint32_t rank_of(const Merger *merger, uint32_t left, uint32_t right) {
+    const Merge *merge = tokenizer_merge(merger->tokenizer, left, right);
+    return merge && merge->rank < merger->rank_limit ? merge->rank : TOKEN_NONE;
+}
+
+/* ---- short: scan for the lowest rank ---- */
+
+/* Merges all places of `rank` (for rank files only the first), in place; returns the new count.
+ * ranks[i] belongs to the pair (i, i + 1). */
+static size_t merge_rank(const Merger *merger, uint32_t *ids, uint32_t *ranks, size_t count,
+                         uint32_t rank) {
+    const Tokenizer *tokenizer = merger->tokenizer;
+    size_t to = 0;
+    bool changed = false; /* the symbol written last is new */
+    bool enough = false;
+    for (size_t from = 0; from < count;) {
+        bool merge = !enough && from + 1 < count && ranks[from] == rank;
+        uint32_t id =
+            merge ? tokenizer_merge(tokenizer, ids[from], ids[from + 1])->result : ids[from];
+        if (to > 0 && (merge || changed)) ranks[to - 1] = rank_of(merger, ids[to - 1], id);
+        uint32_t next_rank = from + 1 < count ? ranks[from] : TOKEN_NONE;
+        ids[to] = id;
+        ranks[to++] = next_rank;
+        from += merge ? 2 : 1;
+        changed = merge;
+        enough = enough || (merge && tokenizer->rank_files);
+    }
+    return to;
+}
+
+static bool apply_short(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
+    uint32_t ids[SHORT], ranks[SHORT];
+    if (!bytes_to_ids(merger, text, length, ids)) return false;
+    for (size_t i = 0; i + 1 < length; i++) ranks[i] = rank_of(merger, ids[i], ids[i + 1]);
+    for (;;) {
+        uint32_t lowest = TOKEN_NONE;
+        for (size_t i = 0; i + 1 < length; i++)
+            if (ranks[i] < lowest) lowest = ranks[i];
+        if (lowest == TOKEN_NONE) break;
+        length = merge_rank(merger, ids, ranks, length, lowest);
+    }
+    id_list_reserve(out, length);
+    memcpy(out->ids + out->count, ids, length * sizeof *ids);
+    out->count += length;
+    return true;
+}
+
+/* ---- long: a heap of places ---- */
+
+static void heap_sink(uint64_t *heap, size_t count, size_t at) {
+    uint64_t key = heap[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1] < heap[child]) child++;
+        if (heap[child] >= key) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = key;
+}
+
+static uint64_t heap_pop(Merger *merger) {
+    uint64_t top = merger->heap[0];
+    merger->heap[0] = merger->heap[--merger->heap_count];
+    if (merger->heap_count) heap_sink(merger->heap, merger->heap_count, 0);
+    return top;
+}
+
+static void heap_append(Merger *merger, uint64_t key) {
+    if (merger->heap_count == merger->heap_capacity) {
+        merger->heap_capacity = 2 * merger->heap_capacity + 64;
+        merger->heap = reallocate(merger->heap, merger->heap_capacity, sizeof *merger->heap);
+    }
+    merger->heap[merger->heap_count++] = key;
+}
+
+static void heap_push(Merger *merger, uint32_t rank, uint32_t position) {
+    if (rank == TOKEN_NONE) return;
+    uint64_t key = (uint64_t)rank << 32 | position;
+    heap_append(merger, key);
+    uint64_t *heap = merger->heap;
+    size_t at = merger->heap_count - 1;
+    for (; at > 0 && heap[(at - 1) / 2] > key; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = key;
+}
+
+/* Links the bytes into a list and fills the heap with the pairs that have a merge. */
+static bool start_heap(Merger *merger, const uint8_t *text, size_t length) {
+    if (merger->symbol_capacity < length) {
+        merger->symbol_capacity = length;
+        merger->symbols = reallocate(merger->symbols, length, sizeof *merger->symbols);
+        merger->next = reallocate(merger->next, length, sizeof *merger->next);
+        merger->previous = reallocate(merger->previous, length, sizeof *merger->previous);
+    }
+    if (!bytes_to_ids(merger, text, length, merger->symbols)) return false;
+    merger->heap_count = 0;
+    for (uint32_t i = 0; i < length; i++) {
+        merger->next[i] = i + 1 < length ? i + 1 : TOKEN_NONE;
+        merger->previous[i] = i > 0 ? i - 1 : TOKEN_NONE;
+        if (i + 1 == length) break;
+        uint32_t rank = rank_of(merger, merger->symbols[i], merger->symbols[i + 1]);
+        if (rank != TOKEN_NONE) heap_append(merger, (uint64_t)rank << 32 | i);
+    }
+    for (size_t i = merger->heap_count / 2; i-- > 0;)
+        heap_sink(merger->heap, merger->heap_count, i);
+    return true;
+}
+
+/* Merges the pair at a position if it still has that rank: entries of the heap grow stale. */
+static void merge_at(Merger *merger, uint32_t position, uint32_t rank) {
+    uint32_t *symbols = merger->symbols, *next = merger->next, *previous = merger->previous;
+    uint32_t right = next[position];
+    if (symbols[position] == TOKEN_NONE || right == TOKEN_NONE) return;
+    const Merge *merge = tokenizer_merge(merger->tokenizer, symbols[position], symbols[right]);
+    if (!merge || merge->rank != rank) return;
+    symbols[position] = merge->result;
+    symbols[right] = TOKEN_NONE;
+    uint32_t after = next[position] = next[right], before = previous[position];
+    if (after != TOKEN_NONE) {
+        previous[after] = position;
+        heap_push(merger, rank_of(merger, symbols[position], symbols[after]), position);
+    }
+    if (before != TOKEN_NONE)
+        heap_push(merger, rank_of(merger, symbols[before], symbols[position]), before);
+}
+
+static bool apply_heap(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
+    if (!start_heap(merger, text, length)) return false;
+    while (merger->heap_count) {
+        /* Gather all places of the lowest rank first: a pair that appears while they are merged
+         * must wait, also if its own rank is lower. */
+        uint32_t rank = (uint32_t)(merger->heap[0] >> 32);
+        merger->batch.count = 0;
+        do id_list_push(&merger->batch, (uint32_t)heap_pop(merger));
+        while (!merger->tokenizer->rank_files && merger->heap_count &&
+               merger->heap[0] >> 32 == rank);
+        for (size_t i = 0; i < merger->batch.count; i++)
+            merge_at(merger, merger->batch.ids[i], rank);
+    }
+    for (uint32_t i = 0; i != TOKEN_NONE; i = merger->next[i])
+        id_list_push(out, merger->symbols[i]);
+    return true;
+}
+
+bool merger_merge(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
+    return length <= SHORT ? apply_short(merger, text, length, out)
+                           : apply_heap(merger, text, length, out);
+}
+
+/* ---- very long: window by window ---- */
+
+/* First token of the text. */
+static uint32_t first_token(Merger *merger, const uint8_t *text, size_t length) {
+    merger->trial.count = 0;
+    merger_merge(merger, text, length, &merger->trial);
+    return merger->trial.ids[0];
+}
+
+/* True when two tokens side by side are what their bytes are encoded to. */
+static bool neighbours(Merger *merger, uint32_t left, uint32_t right, const uint8_t *border) {
+    size_t left_length, right_length;
+    tokenizer_token(merger->tokenizer, left, &left_length);
+    tokenizer_token(merger->tokenizer, right, &right_length);
+    merger->trial.count = 0;
+    merger_merge(merger, border - left_length, left_length + right_length, &merger->trial);
+    return merger->trial.count == 2 && merger->trial.ids[0] == left &&
+           merger->trial.ids[1] == right;
+}
+
+/* True when every continuation of the text has a border at `border`, where token `before` ends. */
+static bool border_is_final(Merger *merger, const uint8_t *border, const uint8_t *end,
+                            uint32_t before) {
+    uint32_t last_tried = TOKEN_NONE;
+    for (size_t less = 0; less < merger->tokenizer->longest_token; less++) {
+        uint32_t first = first_token(merger, border, (size_t)(end - border) - less);
+        if (first == last_tried) continue;
+        if (!neighbours(merger, before, first, border)) return false;
+        last_tried = first;
+    }
+    return true;
+}
+
+bool merger_settle(Merger *merger, const uint8_t *text, size_t length, IdList *out,
+                   size_t *settled) {
+    *settled = 0;
+    size_t longest = merger->tokenizer->longest_token;
+    /* Tokens of thousands of bytes (trained on one endless word) would make the question as dear as
+     * it is useless; such a pre-token is kept whole. */
+    if (longest > 2048 || length < MERGER_WINDOW) return true;
+    IdList *window = &merger->window;
+    window->count = 0;
+    if (!merger_merge(merger, text, length, window)) return false;
+    size_t count = window->count, border = length, tail = 4 * longest + 64;
+    for (; tail < length; tail *= 2) {
+        while (count > 0 && length - border < tail) {
+            size_t token_length;
+            tokenizer_token(merger->tokenizer, window->ids[--count], &token_length);
+            border -= token_length;
+        }
+        if (count == 0) return true;
+        if (!border_is_final(merger, text + border, text + length, window->ids[count - 1]))
+            continue;
+        id_list_reserve(out, count);
+        memcpy(out->ids + out->count, window->ids, count * sizeof *window->ids);
+        out->count += count;
+        *settled = border;
+        return true;
+    }
+    return true;
+}
+
+bool merger_apply(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
+    const Tokenizer *tokenizer = merger->tokenizer;
+    if (tokenizer->rank_files || tokenizer->whole_tokens) {
+        uint32_t id = tokenizer_find(tokenizer, text, length);
+        if (id != TOKEN_NONE) {
+            id_list_push(out, id);
+            return true;
+        }
+    }
+    size_t before = out->count, window = MERGER_WINDOW, settled;
+    while (length > 2 * window) {
+        if (!merger_settle(merger, text, window, out, &settled)) {
+            out->count = before;
+            return false;
+        }
+        if (settled)
+            window = MERGER_WINDOW;
+        else
+            window *= 2;
+        text += settled;
+        length -= settled;
+    }
+    if (!merger_merge(merger, text, length, out)) {
+        out->count = before;
+        return false;
+    }
+    return true;
+}

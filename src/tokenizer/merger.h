@@ -1,0 +1,61 @@
+/* Applies the merges to one pre-token: the inner step of encoding.
+ *
+ * The rule (Sennrich et al. 2016): of all pairs of neighbours, take the one whose merge has the lowest
+ * rank, merge all its places from left to right, and begin again until no pair has a merge. It is
+ * neither the longest match nor greedy from the left. Three ways to do it, with equal results:
+ * short pre-tokens by scanning for the lowest rank; long ones with a heap of places, O(n log n);
+ * very long ones window by window, so that memory stays bounded whatever the length. */
+#ifndef TINYLM_TOKENIZER_MERGER_H
+#define TINYLM_TOKENIZER_MERGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokenizer/id_list.h"
+#include "tokenizer/tokenizer.h"
+
+/* Working memory of one thread. */
+typedef struct Merger {
+    const Tokenizer *tokenizer;
+    uint32_t rank_limit; /* merges from this rank on are left out; TOKEN_NONE: none is */
+    /* The heap method: symbols as a linked list over the byte positions. */
+    uint32_t *symbols, *next, *previous;
+    size_t symbol_capacity;
+    uint64_t *heap; /* rank << 32 | position, smallest first */
+    size_t heap_count, heap_capacity;
+    IdList batch;     /* positions of the rank at work */
+    IdList window;    /* ids of a window, before they are settled */
+    IdList trial;     /* ids of a few bytes, for questions on the side */
+    int missing_byte; /* the byte without a token, after merger_apply returned false */
+} Merger;
+
+void merger_init(Merger *merger, const Tokenizer *tokenizer);
+void merger_free(Merger *merger);
+
+/* Appends the ids of one pre-token, given whole. False when a byte of it has no token
+ * (merger->missing_byte); the list then holds no half-made ids. */
+bool merger_apply(Merger *merger, const uint8_t *text, size_t length, IdList *out);
+
+/* Only the merging: all bytes at once, and no look whether the text is a token as a whole. */
+bool merger_merge(Merger *merger, const uint8_t *text, size_t length, IdList *out);
+
+/* The same for a pre-token of which more may follow: appends the ids at its beginning that no
+ * continuation can change, and sets `settled` to the number of bytes they stand for (0: too
+ * little text yet to tell; give more). What remains, with its continuation, goes into the next call,
+ * or into merger_apply when the pre-token is complete.
+ *
+ * Why that works. (1) Merges that do not cross a token's border do not see what is beyond it, so
+ * each stretch between two borders of an encoding is encoded the same on its own. (2) So a
+ * sequence of tokens is the encoding of its bytes if and only if every two neighbours are the encoding
+ * of theirs. (3) The encoding of any continuation has a border within the last `longest_token`
+ * bytes seen. If the encodings of the text up to each of these places all have a border at b, so
+ * has every continuation, and the tokens before b are final. (Berglund and van der Merwe, "Formalizing
+ * BPE tokenization", 2023, show that such a place comes after a bounded number of bytes.) */
+bool merger_settle(Merger *merger, const uint8_t *text, size_t length, IdList *out,
+                   size_t *settled);
+
+/* The size of text from which merger_settle is tried. */
+enum { MERGER_WINDOW = 1 << 18 };
+
+#endif

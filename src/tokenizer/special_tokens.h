@@ -1,0 +1,45 @@
+/* Special tokens: literal pieces of text, such as <|endoftext|>, that stand for one id and are walls
+ * for everything else: never split, never merged across, never counted.
+ *
+ * Where several could match, the leftmost wins, then the longest, whatever the order they were added
+ * in; the search goes on behind it. */
+#ifndef TINYLM_TOKENIZER_SPECIAL_TOKENS_H
+#define TINYLM_TOKENIZER_SPECIAL_TOKENS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+typedef struct SpecialToken {
+    uint8_t *text;
+    size_t length;
+    uint32_t id;
+} SpecialToken;
+
+typedef struct SpecialTokens {
+    SpecialToken *tokens; /* longest first */
+    int count;
+    size_t longest;       /* bytes; 0 when there are none */
+    bool first_byte[256]; /* some token begins with this byte */
+    int only_first_byte;  /* the one byte that all begin with, or -1 */
+} SpecialTokens;
+
+/* Checks what a person may give as a special token: not empty, valid UTF-8 (files hold it as text). */
+bool special_tokens_check(const char *text, Error *error);
+
+/* Adds a token unless it is there already. `specials` starts zeroed. */
+void special_tokens_add(SpecialTokens *specials, const char *text, uint32_t id);
+void special_tokens_free(SpecialTokens *specials);
+
+/* The first special token in [text, end): where it begins (and which one it is), or `end`. */
+const uint8_t *special_tokens_find(const SpecialTokens *specials, const uint8_t *text,
+                                   const uint8_t *end, const SpecialToken **found);
+
+/* The first place at or after `at` where the text [begin, end) may be cut into two that are tokenized
+ * on their own with the same result: a cut of the pre-tokenizer inside no special token. */
+const uint8_t *special_tokens_cut(const SpecialTokens *specials, const uint8_t *begin,
+                                  const uint8_t *at, const uint8_t *end);
+
+#endif

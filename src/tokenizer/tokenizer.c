@@ -1,0 +1,177 @@
+#include "tokenizer/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tokenizer/unicode.h"
+
+Tokenizer *tokenizer_new(void) {
+    unicode_start();
+    Tokenizer *tokenizer = allocate_zeroed(1, sizeof *tokenizer);
+    byte_map_init(&tokenizer->names);
+    byte_map_init(&tokenizer->pairs);
+    for (int i = 0; i < 256; i++) tokenizer->id_of_byte[i] = TOKEN_NONE;
+    return tokenizer;
+}
+
+void tokenizer_free(Tokenizer *tokenizer) {
+    if (!tokenizer) return;
+    byte_map_free(&tokenizer->names);
+    byte_map_free(&tokenizer->pairs);
+    special_tokens_free(&tokenizer->specials);
+    free(tokenizer->id_of_name);
+    free(tokenizer->name_of_id);
+    free(tokenizer->merges);
+    free(tokenizer);
+}
+
+/* The arrays double when a power of two is reached, so that no capacities need to be kept. */
+static void *grown(void *array, uint64_t count, size_t size) {
+    bool full = (count & (count - 1)) == 0;
+    return full ? reallocate(array, count ? 2 * count : 1, size) : array;
+}
+
+bool tokenizer_add_token(Tokenizer *tokenizer, int64_t id, const uint8_t *bytes, size_t length,
+                         Error *error) {
+    if (length == 0 || length > UINT32_MAX)
+        return error_set(error, "token %lld is empty or longer than 4 GB", (long long)id);
+    /* A few unused ids are usual (reserved tokens), but a table must not grow by a single number. */
+    int64_t limit = 2ll * tokenizer->names.count + (1 << 20);
+    if (id < 0 || id > limit)
+        return error_set(error, "token id %lld is outside 0 … %lld", (long long)id,
+                         (long long)limit);
+    if (id < tokenizer->vocab_size && tokenizer->name_of_id[id] != TOKEN_NONE)
+        return error_set(error, "token id %lld is given twice", (long long)id);
+    uint32_t name = tokenizer->names.count;
+    if (byte_map_add(&tokenizer->names, bytes, length, bytes + length) != name)
+        return error_set(
+            error, "token %lld has the same bytes as token %lld", (long long)id,
+            (long long)tokenizer->id_of_name[byte_map_find(&tokenizer->names, bytes, length)]);
+    tokenizer->id_of_name = grown(tokenizer->id_of_name, name, sizeof *tokenizer->id_of_name);
+    tokenizer->id_of_name[name] = (uint32_t)id;
+    for (; tokenizer->vocab_size <= id; tokenizer->vocab_size++) {
+        tokenizer->name_of_id = grown(tokenizer->name_of_id, (uint64_t)tokenizer->vocab_size,
+                                      sizeof *tokenizer->name_of_id);
+        tokenizer->name_of_id[tokenizer->vocab_size] = TOKEN_NONE;
+    }
+    tokenizer->name_of_id[id] = name;
+    if (length == 1) tokenizer->id_of_byte[bytes[0]] = (uint32_t)id;
+    if (length > tokenizer->longest_token) tokenizer->longest_token = length;
+    return true;
+}
+
+/* Appends a merge; false when the pair has one already. */
+static bool add_pair(Tokenizer *tokenizer, Merge merge) {
+    uint32_t pair[2] = {merge.left, merge.right}, index = tokenizer->pairs.count;
+    const uint8_t *key = (const uint8_t *)pair;
+    if (byte_map_add(&tokenizer->pairs, key, sizeof pair, key + sizeof pair) != index) return false;
+    tokenizer->merges = grown(tokenizer->merges, index, sizeof *tokenizer->merges);
+    tokenizer->merges[index] = merge;
+    tokenizer->merge_count = index + 1;
+    return true;
+}
+
+bool tokenizer_add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error) {
+    size_t left_length = 0, right_length = 0;
+    const uint8_t *left_bytes = tokenizer_token(tokenizer, left, &left_length);
+    const uint8_t *right_bytes = tokenizer_token(tokenizer, right, &right_length);
+    if (!left_bytes || !right_bytes)
+        return error_set(error, "a merge joins an id that the vocabulary does not have");
+    uint8_t *joined = allocate(left_length + right_length, 1);
+    memcpy(joined, left_bytes, left_length);
+    memcpy(joined + left_length, right_bytes, right_length);
+    uint32_t result = tokenizer_find(tokenizer, joined, left_length + right_length);
+    free(joined);
+    if (result == TOKEN_NONE)
+        return error_set(error, "what the merge makes is not in the vocabulary");
+    uint32_t rank = (uint32_t)tokenizer->merge_count;
+    if (!add_pair(tokenizer, (Merge){left, right, result, rank}))
+        return error_set(error, "the merge is given twice");
+    return true;
+}
+
+void tokenizer_use_ranks(Tokenizer *tokenizer) {
+    tokenizer->rank_files = true;
+    for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
+        size_t length;
+        const uint8_t *bytes = tokenizer_token(tokenizer, id, &length);
+        for (size_t at = 1; bytes && at < length; at++) {
+            uint32_t left = tokenizer_find(tokenizer, bytes, at);
+            uint32_t right = tokenizer_find(tokenizer, bytes + at, length - at);
+            if (left != TOKEN_NONE && right != TOKEN_NONE)
+                add_pair(tokenizer, (Merge){left, right, id, id});
+        }
+    }
+}
+
+bool tokenizer_add_special(Tokenizer *tokenizer, const char *text, Error *error) {
+    if (!special_tokens_check(text, error)) return false;
+    const uint8_t *bytes = (const uint8_t *)text;
+    size_t length = strlen(text), longest = tokenizer->longest_token;
+    uint32_t id = tokenizer_find(tokenizer, bytes, length);
+    if (id == TOKEN_NONE) {
+        id = (uint32_t)tokenizer->vocab_size;
+        if (!tokenizer_add_token(tokenizer, id, bytes, length, error)) return false;
+        tokenizer->longest_token = longest; /* merges never make it */
+    }
+    special_tokens_add(&tokenizer->specials, text, id);
+    return true;
+}
+
+int64_t tokenizer_vocab_size(const Tokenizer *tokenizer) {
+    return tokenizer->vocab_size;
+}
+
+const uint8_t *tokenizer_token(const Tokenizer *tokenizer, uint32_t id, size_t *length) {
+    if (id >= tokenizer->vocab_size || tokenizer->name_of_id[id] == TOKEN_NONE) return NULL;
+    return byte_map_string(&tokenizer->names, tokenizer->name_of_id[id], length);
+}
+
+uint32_t tokenizer_find(const Tokenizer *tokenizer, const uint8_t *bytes, size_t length) {
+    if (length == 0) return TOKEN_NONE;
+    uint32_t name = byte_map_find(&tokenizer->names, bytes, length);
+    return name == BYTE_MAP_NONE ? TOKEN_NONE : tokenizer->id_of_name[name];
+}
+
+bool tokenizer_is_special(const Tokenizer *tokenizer, uint32_t id) {
+    for (int i = 0; i < tokenizer->specials.count; i++)
+        if (tokenizer->specials.tokens[i].id == id) return true;
+    return false;
+}
+
+int64_t tokenizer_special_id(const Tokenizer *tokenizer, const char *token) {
+    size_t length = strlen(token);
+    for (int i = 0; i < tokenizer->specials.count; i++) {
+        const SpecialToken *special = &tokenizer->specials.tokens[i];
+        if (special->length == length && memcmp(special->text, token, length) == 0)
+            return special->id;
+    }
+    return -1;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+    hash = (hash ^ value) * 0x9FB21C651E98DF25u;
+    return hash ^ hash >> 29;
+}
+
+uint64_t tokenizer_fingerprint(const Tokenizer *tokenizer) {
+    uint64_t hash = mix(1, (uint64_t)tokenizer->vocab_size);
+    for (int64_t id = 0; id < tokenizer->vocab_size; id++) {
+        size_t length;
+        const uint8_t *bytes = tokenizer_token(tokenizer, (uint32_t)id, &length);
+        if (!bytes) continue;
+        hash = mix(hash, (uint64_t)id);
+        for (size_t i = 0; i < length; i++) hash = mix(hash, bytes[i]);
+    }
+    for (int64_t i = 0; i < tokenizer->merge_count; i++) {
+        const Merge *merge = &tokenizer->merges[i];
+        hash = mix(hash, (uint64_t)merge->left << 32 | merge->right);
+        hash = mix(hash, merge->rank);
+    }
+    uint64_t specials = 0; /* their order does not matter */
+    for (int i = 0; i < tokenizer->specials.count; i++)
+        specials += mix(2, tokenizer->specials.tokens[i].id);
+    hash = mix(hash, specials);
+    return mix(hash, 2 * tokenizer->rank_files + tokenizer->whole_tokens);
+}

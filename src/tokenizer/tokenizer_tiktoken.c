@@ -1,0 +1,73 @@
+/* Reading the rank files of tiktoken: one token a line, "base64 rank"; the rank is the id. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/tokenizer_files.h"
+
+enum { LONGEST_TOKEN = 4096 };
+
+static int base64_value(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Decodes base64 with its padding; false when it is not well-formed. */
+static bool base64_decode(const char *text, size_t length, uint8_t *out, size_t *out_length) {
+    size_t padding = 0, count = 0;
+    while (padding < 2 && padding < length && text[length - 1 - padding] == '=') padding++;
+    if (length == 0 || length % 4 != 0) return false;
+    uint32_t bits = 0;
+    for (size_t i = 0; i < length; i++) {
+        int value = i < length - padding ? base64_value(text[i]) : 0;
+        if (value < 0) return false;
+        bits = bits << 6 | (uint32_t)value;
+        if (i % 4 != 3) continue;
+        for (int shift = 16; shift >= 0; shift -= 8) out[count++] = (uint8_t)(bits >> shift);
+        bits = 0;
+    }
+    *out_length = count - padding;
+    return true;
+}
+
+static bool read_line(Tokenizer *tokenizer, const char *line, const char *end, Error *error) {
+    const char *space = memchr(line, ' ', (size_t)(end - line));
+    uint8_t bytes[LONGEST_TOKEN];
+    size_t length;
+    if (!space || space + 1 == end) return error_set(error, "is not \"base64 rank\"");
+    if ((size_t)(space - line) > LONGEST_TOKEN / 3 * 4)
+        return error_set(error, "the token is longer than %d bytes", LONGEST_TOKEN);
+    if (!base64_decode(line, (size_t)(space - line), bytes, &length))
+        return error_set(error, "the token is not base64");
+    int64_t rank = 0;
+    for (const char *p = space + 1; p < end; p++) {
+        if (*p < '0' || *p > '9' || rank > INT32_MAX)
+            return error_set(error, "the rank is not a whole number from 0 to 2^31");
+        rank = 10 * rank + (*p - '0');
+    }
+    return tokenizer_add_token(tokenizer, rank, bytes, length, error);
+}
+
+Tokenizer *tokenizer_read_tiktoken(FileText file, Error *error) {
+    Tokenizer *tokenizer = tokenizer_new();
+    const char *p = file.text, *end = p + file.size;
+    for (long number = 1; p < end; number++) {
+        const char *line = p, *line_end = memchr(p, '\n', (size_t)(end - p));
+        if (!line_end) line_end = end;
+        p = line_end < end ? line_end + 1 : end;
+        if (line_end > line && line_end[-1] == '\r') line_end--;
+        Error reason;
+        if (line == line_end || read_line(tokenizer, line, line_end, &reason)) continue;
+        error_set(error, "%s: line %ld: %s", file.name, number, reason.message);
+        tokenizer_free(tokenizer);
+        return NULL;
+    }
+    if (tokenizer->vocab_size == 0) {
+        error_set(error, "%s: is empty; it should have lines \"base64 rank\"", file.name);
+        tokenizer_free(tokenizer);
+        return NULL;
+    }
+    tokenizer_use_ranks(tokenizer);
+    return tokenizer;
+}

@@ -1,0 +1,92 @@
+#include "tokenizer/word_counts.h"
+
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/parallel.h"
+#include "tokenizer/chunks.h"
+#include "tokenizer/pretokenizer.h"
+
+void word_counts_init(WordCounts *counts) {
+    *counts = (WordCounts){0};
+    unicode_start();
+    byte_map_init(&counts->words);
+}
+
+void word_counts_free(WordCounts *counts) {
+    byte_map_free(&counts->words);
+    free(counts->counts);
+    *counts = (WordCounts){0};
+}
+
+static void grow(WordCounts *counts) {
+    uint32_t old = counts->capacity;
+    counts->capacity = 2 * old + 1024;
+    counts->counts = reallocate(counts->counts, counts->capacity, sizeof *counts->counts);
+    memset(counts->counts + old, 0, (counts->capacity - old) * sizeof *counts->counts);
+}
+
+static inline void add(WordCounts *counts, const uint8_t *word, size_t length, const uint8_t *end,
+                       uint64_t times) {
+    uint32_t index = byte_map_add(&counts->words, word, length, end);
+    if (index >= counts->capacity) grow(counts);
+    counts->counts[index] += times;
+    counts->total += times;
+}
+
+void word_counts_add(WordCounts *counts, const uint8_t *word, size_t length, uint64_t times) {
+    add(counts, word, length, word + length, times);
+}
+
+static void count_plain(WordCounts *counts, const uint8_t *text, const uint8_t *end) {
+    while (text < end) {
+        size_t length = pretoken_length(text, end);
+        add(counts, text, length, end, 1);
+        text += length;
+    }
+}
+
+static void count_chunk(WordCounts *counts, Chunk chunk, const SpecialTokens *specials) {
+    const uint8_t *text = chunk.text, *end = text + chunk.length;
+    while (text < end) {
+        const SpecialToken *special = NULL;
+        const uint8_t *wall = special_tokens_find(specials, text, end, &special);
+        count_plain(counts, text, wall);
+        text = special ? wall + special->length : end;
+    }
+}
+
+static void count_chunks(WordCounts *counts, const Chunks *chunks, const SpecialTokens *specials) {
+#pragma omp parallel
+    {
+        WordCounts own;
+        word_counts_init(&own);
+#pragma omp for schedule(dynamic, 1) nowait
+        for (int64_t i = 0; i < chunks->count; i++) count_chunk(&own, chunks->chunks[i], specials);
+#pragma omp critical(word_counts_merge)
+        for (uint32_t i = 0; i < own.words.count; i++) {
+            size_t length;
+            const uint8_t *word = byte_map_string(&own.words, i, &length);
+            word_counts_add(counts, word, length, own.counts[i]);
+        }
+        word_counts_free(&own);
+    }
+}
+
+bool word_counts_add_files(WordCounts *counts, const char *const *paths, int path_count,
+                           const SpecialTokens *specials, size_t chunk_bytes, Error *error) {
+    MappedFile *files = allocate_zeroed((unsigned)path_count, sizeof *files);
+    Chunks chunks = {0};
+    int opened = 0;
+    while (opened < path_count && file_map(&files[opened], paths[opened], error)) {
+        const MappedFile *file = &files[opened++];
+        chunks_cut(&chunks, file->data, file->size, specials, chunk_bytes);
+        counts->bytes += file->size;
+    }
+    bool done = opened == path_count;
+    if (done) count_chunks(counts, &chunks, specials);
+    chunks_free(&chunks);
+    while (opened > 0) file_unmap(&files[--opened]);
+    free(files);
+    return done;
+}
