@@ -8,29 +8,70 @@
 
 #ifdef REAL_IS_double
 #define cblas_gemm cblas_dgemm
-#define cblas_gemv cblas_dgemv
 #else
 #define cblas_gemm cblas_sgemm
-#define cblas_gemv cblas_sgemv
 #endif
 
-/* One thread's share of the product. */
-static void product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, MatmulOperand b,
+static void library_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, MatmulOperand b,
                     real beta, real *c, int64_t ldc) {
-    if (m == 0 || n == 0) return;
     cblas_gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
                b.transposed ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n, (blasint)k, alpha,
                a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c, (blasint)ldc);
 }
 
-/* A single row times a matrix: y = x · Wᵀ streams W once, at the speed of memory. */
-static void row_product(int64_t n, int64_t k, real alpha, MatmulOperand a, MatmulOperand b,
-                        real beta, real *c) {
-    if (n == 0) return;
-    int64_t step = a.transposed ? a.stride : 1;
-    cblas_gemv(CblasRowMajor, b.transposed ? CblasNoTrans : CblasTrans,
-               (blasint)(b.transposed ? n : k), (blasint)(b.transposed ? k : n), alpha, b.data,
-               (blasint)b.stride, a.data, (blasint)step, beta, c, 1);
+/* R · C dot products: c = alpha · A Bᵀ + beta · c for R rows of A and C rows of B. R and C are
+ * constants where it is called, and all R · C sums stay in registers. */
+enum { LANES = 64 / sizeof(real) };
+static inline __attribute__((always_inline)) void dots(const int R, const int C, int64_t k,
+                                                       real alpha, const real *a, int64_t lda,
+                                                       const real *b, int64_t ldb, real beta,
+                                                       real *c, int64_t ldc) {
+    real sums[4][4][LANES] = {0};
+    int64_t whole = k / LANES * LANES;
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int r = 0; r < R; r++)
+            for (int q = 0; q < C; q++) {
+#pragma omp simd
+                for (int l = 0; l < LANES; l++)
+                    sums[r][q][l] += a[r * lda + i + l] * b[q * ldb + i + l];
+            }
+    for (int r = 0; r < R; r++)
+        for (int q = 0; q < C; q++) {
+            real sum = 0;
+            for (int l = 0; l < LANES; l++) sum += sums[r][q][l];
+            for (int64_t i = whole; i < k; i++) sum += a[r * lda + i] * b[q * ldb + i];
+            real *to = c + r * ldc + q;
+            *to = alpha * sum + (beta != 0 ? beta * *to : 0);
+        }
+}
+
+/* Few rows: C = alpha · A Bᵀ + beta · C reads B once, at the speed of memory. gemm would first put all
+ * of B into another order, which costs more than the product. */
+enum { FEW_ROWS = 12 };
+static void few_rows_product(int64_t m, int64_t n, int64_t k, real alpha, const real *a,
+                             int64_t lda, const real *b, int64_t ldb, real beta, real *c,
+                             int64_t ldc) {
+#define DOTS(R, C) dots(R, C, k, alpha, a + i * lda, lda, b + j * ldb, ldb, beta, c + i * ldc + j, ldc)
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4) {
+        int64_t i = 0;
+        for (; i + 4 <= m; i += 4) DOTS(4, 4);
+        for (; i + 2 <= m; i += 2) DOTS(2, 4);
+        for (; i < m; i++) DOTS(1, 4);
+    }
+    for (; j < n; j++)
+        for (int64_t i = 0; i < m; i++) DOTS(1, 1);
+#undef DOTS
+}
+
+/* One thread's share of the product. */
+static void product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, MatmulOperand b,
+                    real beta, real *c, int64_t ldc) {
+    if (m == 0 || n == 0) return;
+    if (m <= FEW_ROWS && !a.transposed && b.transposed)
+        few_rows_product(m, n, k, alpha, a.data, a.stride, b.data, b.stride, beta, c, ldc);
+    else
+        library_product(m, n, k, alpha, a, b, beta, c, ldc);
 }
 
 static const real *advance(MatmulOperand x, int64_t rows, int64_t columns) {
@@ -48,10 +89,7 @@ void matmul(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Matmul
     int64_t length = by_rows ? m : n, unit = 16;
     if (team > (length + unit - 1) / unit) team = (int)((length + unit - 1) / unit);
     if (team <= 1) {
-        if (m == 1)
-            row_product(n, k, alpha, a, b, beta, c);
-        else
-            product(m, n, k, alpha, a, b, beta, c, ldc);
+        product(m, n, k, alpha, a, b, beta, c, ldc);
         return;
     }
 #pragma omp parallel num_threads(team)
@@ -64,10 +102,7 @@ void matmul(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Matmul
             product(end - begin, n, k, alpha, part, b, beta, c + begin * ldc, ldc);
         } else {
             MatmulOperand part = {advance(b, 0, begin), b.stride, b.transposed};
-            if (m == 1)
-                row_product(end - begin, k, alpha, a, part, beta, c + begin);
-            else
-                product(m, end - begin, k, alpha, a, part, beta, c + begin, ldc);
+            product(m, end - begin, k, alpha, a, part, beta, c + begin, ldc);
         }
     }
 }

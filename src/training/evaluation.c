@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "training/batches.h"
 
 /* ---- windows ---- */
 
@@ -28,13 +29,11 @@ static void fill_window(const void *context, int64_t index, EvaluationRow *row) 
     const EvaluationWindows *windows = context;
     int64_t start = window_start(windows, index), rest = windows->ids->count - 1 - start;
     if (rest < row->length) row->length = rest;
-    int32_t document = 0;
     for (int64_t i = 0; i < row->length; i++) {
         row->ids[i] = (int32_t)npy_get(windows->ids, start + i);
         row->targets[i] = (int32_t)npy_get(windows->ids, start + i + 1);
-        row->document_start[i] = document;
-        if (row->ids[i] == windows->separator) document = (int32_t)i + 1;
     }
+    document_starts(row->ids, row->length, windows->separator, row->document_start);
 }
 
 EvaluationSource evaluation_source(const EvaluationWindows *windows) {
