@@ -20,14 +20,14 @@ EvaluationWindows evaluation_windows_spread(const NpyArray *ids, int64_t T, int6
     return (EvaluationWindows){ids, T, count, ids->count - 1 - T, true, separator};
 }
 
-static int64_t window_start(const EvaluationWindows *windows, int64_t index) {
+static int64_t start_of_window(const EvaluationWindows *windows, int64_t index) {
     if (!windows->spread) return index * windows->T;
     return windows->count == 1 ? 0 : index * windows->last_start / (windows->count - 1);
 }
 
 static void fill_window(const void *context, int64_t index, EvaluationRow *row) {
     const EvaluationWindows *windows = context;
-    int64_t start = window_start(windows, index), rest = windows->ids->count - 1 - start;
+    int64_t start = start_of_window(windows, index), rest = windows->ids->count - 1 - start;
     if (rest < row->length) row->length = rest;
     for (int64_t i = 0; i < row->length; i++) {
         row->ids[i] = (int32_t)npy_get(windows->ids, start + i);
