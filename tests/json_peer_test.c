@@ -28,8 +28,8 @@ static void test_same_verdict_as_python(void **state) {
         Error error = {""};
         cJSON *root = json_parse(text, length, "x", &error);
         if ((root != NULL) != expected)
-            fail_msg("we %s, Python does not: %.*s", root ? "accept" : error.message, (int)length,
-                     text);
+            fail_msg("ours: %s; Python's: %s; %.*s", root ? "accepted" : error.message,
+                     expected ? "accepted" : "refused", (int)length, text);
         count++;
         accepted += expected;
         cJSON_Delete(root);
