@@ -119,8 +119,9 @@ static void ensure_values(Tape *tape, Tensor *x) {
 static void compute(Tape *tape, Node *node) {
     for (int i = 0; i < node->input_count; i++) ensure_values(tape, node->inputs[i]);
     make_resident(tape, node->output);
-    if (!node->kept && node->kept_size)
+    if (!node->kept_resident && node->kept_size)
         node->kept = arena_take(&tape->activations, (size_t)node->kept_size * sizeof(real));
+    node->kept_resident = true;
     run(tape, node, false);
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i]->transient) release(tape, node->inputs[i]);
@@ -199,7 +200,7 @@ Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
         segment->end_node = tape->node_count;
         for (int64_t i = segment->first_node; i < segment->end_node; i++) {
             tape->nodes[i]->segment = tape->segment_count;
-            tape->nodes[i]->kept = NULL;
+            tape->nodes[i]->kept_resident = false;
             tape->nodes[i]->output->resident = false;
         }
         if (tape->segment_count == tape->segment_capacity) {
@@ -233,7 +234,7 @@ static void recompute_segment(Tape *tape, Segment *segment) {
 static void drop_segment(Tape *tape, const Segment *segment) {
     for (int64_t i = segment->first_node; i < segment->end_node; i++) {
         Node *node = tape->nodes[i];
-        node->kept = NULL;
+        node->kept_resident = false;
         if (!node->output->pooled) node->output->resident = false;
     }
     arena_rewind(&tape->activations, segment->mark);
