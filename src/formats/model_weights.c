@@ -31,14 +31,15 @@ static bool load_part(Model *model, const Parameter *part, const Safetensors *fi
     if (!same_shape(part, tensor)) {
         char *found = shape_text(tensor->rank, tensor->shape);
         char *expected = shape_text(part->rank, part->shape);
-        error_set(error, "%s: the tensor '%s' is %s, and the model's config asks for %s", file->path,
-                  part->name, found, expected);
+        error_set(error, "%s: the tensor '%s' is %s, and the model's config asks for %s",
+                  file->path, part->name, found, expected);
         free(found);
         free(expected);
         return false;
     }
     if (!safetensors_to_real(tensor, model->parameters.values + part->offset))
-        return error_set(error, "%s: the tensor '%s' has type %s; weights are F32, F64, F16 or BF16",
+        return error_set(error,
+                         "%s: the tensor '%s' has type %s; weights are F32, F64, F16 or BF16",
                          file->path, part->name, safetensors_type_name(tensor->type));
     return true;
 }
