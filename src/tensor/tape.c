@@ -78,6 +78,12 @@ static void release(Tape *tape, Tensor *x) {
 
 /* ---- forward ---- */
 
+/* Whether sharing an operation out takes less time than waking the team: a few microseconds. */
+static bool worth_a_team(const Node *node) {
+    int64_t flops = node->operation->flops ? node->operation->flops(node) : 0;
+    return tensor_size(node->output) + flops / 16 > 1 << 13;
+}
+
 /* Calls forward or backward over all units, split over the team when there is one to use. */
 static void run(Tape *tape, Node *node, bool backward) {
     const Operation *operation = node->operation;
@@ -85,9 +91,8 @@ static void run(Tape *tape, Node *node, bool backward) {
         backward ? operation->backward : operation->forward;
     int64_t units = operation->units ? operation->units(node) : 1;
     int64_t scratch = operation->scratch ? operation->scratch(node, backward) : 0;
-    int team = parallel_active() || (backward && !operation->backward_splits)
-                   ? 1
-                   : parallel_threads();
+    bool alone = parallel_active() || (backward && !operation->backward_splits);
+    int team = alone || !worth_a_team(node) ? 1 : parallel_threads();
     if (team > units) team = (int)units;
     if (units == 0) return;
     real *memory = scratch ? pool_take(&tape->pool, (size_t)(scratch * team) * sizeof(real)) : NULL;
