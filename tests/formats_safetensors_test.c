@@ -99,7 +99,7 @@ static void test_hostile_headers(void **state) {
         {W("F32", "[2]", "[-8,0]"), 8, "'w'"},
         {W("F32", "[2]", "[0,8,8]"), 8, "'w'"},
         {W("F32", "[2]", "[0.5,8.5]"), 9, "'w'"},
-        {W("F32", "[2]", "[0,1e400]"), 8, "'w'"},
+        {W("F32", "[2]", "[0,1e400]"), 8, "too large"},
         {W("F32", "[2]", "[0,18446744073709551616]"), 8, "'w'"},
         {W("F32", "[2]", "[\"0\",\"8\"]"), 8, "'w'"},
         {W("F32", "[-2]", "[0,8]"), 8, "shape"},
@@ -117,24 +117,24 @@ static void test_hostile_headers(void **state) {
         {"{\"w\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "no \"shape\""},
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "no \"data_offsets\""},
         {"{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
-         "more than one \"shape\""},
+         "second time"},
         {"{\"w\":[1]}", 0, "not an object"},
         {"{\"w\":" ENTRY("F32", "[1]", "[0,4]") ",\"w\":" ENTRY("F32", "[1]", "[4,8]") "}", 8,
-         "two tensors"},
+         "second time"},
         {"{\"w\":" ENTRY("F32", "[2]", "[0,8]") ",\"v\":" ENTRY("F32", "[2]", "[4,12]") "}", 12,
          "overlaps"},
         {"{\"w\":" ENTRY("F32", "[2]", "[0,8]") ",\"v\":" ENTRY("F32", "[2]", "[0,8]") "}", 8,
          "overlaps"},
         {"{\"__metadata__\":[]}", 0, "__metadata__"},
         {"{\"__metadata__\":{\"k\":1}}", 0, "'k'"},
-        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "twice"},
-        {"{\"w\\u0000x\":" ENTRY("F32", "[1]", "[0,4]") "}", 4, "JSON"},
-        {"[]", 0, "JSON"},
-        {" {}", 0, "JSON"},
-        {"{} x", 0, "JSON"},
-        {"{}}", 0, "JSON"},
-        {"{", 0, "JSON"},
-        {"{\"w\":", 0, "JSON"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "second time"},
+        {"{\"w\\u0000x\":" ENTRY("F32", "[1]", "[0,4]") "}", 4, "line 1"},
+        {"[]", 0, "JSON object"},
+        {" {}", 0, "JSON object"},
+        {"{} x", 0, "line 1"},
+        {"{}}", 0, "line 1"},
+        {"{", 0, "line 1"},
+        {"{\"w\":", 0, "line 1"},
         {"", 0, "JSON"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -143,7 +143,7 @@ static void test_hostile_headers(void **state) {
     static char deep[40000];
     memset(deep, '[', sizeof deep - 1);
     memcpy(deep, "{\"w\":", 5);
-    refuse(make_file(deep, 0), "JSON");
+    refuse(make_file(deep, 0), "line 1");
 }
 
 static void test_hostile_lengths(void **state) {

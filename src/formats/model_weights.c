@@ -1,6 +1,7 @@
 #include "formats/model_weights.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/safetensors.h"
 
@@ -52,7 +53,8 @@ bool model_weights_load(Model *model, const char *path, Error *error) {
     for (int64_t i = 0; loaded && i < parameters->part_count; i++)
         loaded = load_part(model, &parameters->parts[i], &file, error);
     for (int64_t i = 0; loaded && i < file.count; i++)
-        if (!parameters_find(parameters, file.tensors[i].name))
+        if (!parameters_find(parameters, file.tensors[i].name) &&
+            strncmp(file.tensors[i].name, "optimizer.", 10) != 0) /* a checkpoint's moments */
             loaded = error_set(error,
                                "%s: the tensor '%s' is none of this model's; the file belongs to "
                                "another model config",

@@ -6,7 +6,7 @@
 #include "model/transformer.h"
 
 /* Fills all weights from the tensors of a file (F32, F64, F16 or BF16). The file must have exactly the
- * model's tensors, each in the model's shape. Errors name the file and the tensor that is missing, not
+ * model's tensors, each in the model's shape; a checkpoint's moments (optimizer.…) are passed over. Errors name the file and the tensor that is missing, not
  * of this model, of another shape or type, and what was expected; the weights may then be partly
  * overwritten. */
 bool model_weights_load(Model *model, const char *path, Error *error);

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
+#include "base/json.h"
 #include "formats/half.h"
 
 static const struct {
@@ -32,28 +31,18 @@ size_t safetensors_type_size(SafetensorsType type) {
 /* The reference implementation's limit; a model of 10,000 tensors has a header of about 1 MB. */
 #define HEADER_LIMIT 100000000
 
-/* A whole number in [0, 2^53], which a JSON reader that works in double keeps exactly. */
-static bool whole_number(const cJSON *json, int64_t *value) {
-    if (!cJSON_IsNumber(json)) return false;
-    double number = json->valuedouble;
-    if (!(number >= 0 && number <= 9007199254740992.0)) return false;
-    *value = (int64_t)number;
-    return (double)*value == number;
+static bool natural_number(const cJSON *node, int64_t *value) {
+    return json_whole(node, value) && *value >= 0;
 }
 
-/* The member `key` of an entry; NULL, with an error, when it is not there exactly once. */
+/* The member `key` of an entry; NULL, with an error, when it is not there. */
 static const cJSON *entry_member(const cJSON *entry, const char *key, const char *path,
                                  Error *error) {
-    const cJSON *found = NULL, *member;
-    int times = 0;
-    cJSON_ArrayForEach(member, entry) if (strcmp(member->string, key) == 0) {
-        found = member;
-        times++;
-    }
-    if (times == 1) return found;
-    error_set(error, "%s: tensor '%s' has %s \"%s\"; the file is damaged", path, entry->string,
-              times ? "more than one" : "no", key);
-    return NULL;
+    const cJSON *member = json_get(entry, key);
+    if (!member)
+        error_set(error, "%s: tensor '%s' has no \"%s\"; the file is damaged", path, entry->string,
+                  key);
+    return member;
 }
 
 /* One entry of the header. `size` is the number of data bytes in the file. */
@@ -87,7 +76,7 @@ static bool parse_tensor(SafetensorsTensor *tensor, const cJSON *entry, const ui
         if (tensor->rank == SAFETENSORS_MAX_RANK)
             return error_set(error, "%s: tensor '%s' has more than %d dimensions", path,
                              tensor->name, SAFETENSORS_MAX_RANK);
-        if (!whole_number(dimension, &length) ||
+        if (!natural_number(dimension, &length) ||
             __builtin_mul_overflow(tensor->count, length, &tensor->count))
             return error_set(error, "%s: tensor '%s' has an impossible shape; the file is damaged",
                              path, tensor->name);
@@ -96,7 +85,7 @@ static bool parse_tensor(SafetensorsTensor *tensor, const cJSON *entry, const ui
 
     int64_t begin, end, bytes;
     if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
-        !whole_number(offsets->child, &begin) || !whole_number(offsets->child->next, &end) ||
+        !natural_number(offsets->child, &begin) || !natural_number(offsets->child->next, &end) ||
         begin > end || (uint64_t)end > size)
         return error_set(error,
                          "%s: the data_offsets of tensor '%s' do not lie within the %zu bytes of "
@@ -158,15 +147,10 @@ static bool check_metadata(const cJSON *metadata, const char *path, Error *error
 /* Fills tensors and sorted from the parsed header. */
 static bool parse_entries(Safetensors *file, const uint8_t *data, size_t size, Error *error) {
     const cJSON *entry;
-    bool has_metadata = false;
     int64_t entries = cJSON_GetArraySize(file->header);
     file->tensors = allocate((size_t)entries, sizeof *file->tensors);
     cJSON_ArrayForEach(entry, (cJSON *)file->header) {
         if (strcmp(entry->string, SAFETENSORS_METADATA) == 0) {
-            if (has_metadata)
-                return error_set(error, "%s: has %s twice; the file is damaged", file->path,
-                                 SAFETENSORS_METADATA);
-            has_metadata = true;
             if (!check_metadata(entry, file->path, error)) return false;
         } else if (!parse_tensor(&file->tensors[file->count++], entry, data, size, file->path,
                                  error)) {
@@ -177,21 +161,7 @@ static bool parse_entries(Safetensors *file, const uint8_t *data, size_t size, E
     for (int64_t i = 0; i < file->count; i++) file->sorted[i] = &file->tensors[i];
     if (!check_layout(file, data, size, error)) return false;
     qsort(file->sorted, (size_t)file->count, sizeof *file->sorted, compare_names);
-    for (int64_t i = 1; i < file->count; i++)
-        if (compare_names(&file->sorted[i - 1], &file->sorted[i]) == 0)
-            return error_set(error, "%s: has two tensors named '%s'; the file is damaged",
-                             file->path, file->sorted[i]->name);
     return true;
-}
-
-/* True when the text has an escaped NUL character, which would cut a C string short. */
-static bool has_escaped_nul(const char *text, size_t length) {
-    for (size_t i = 0; i + 5 < length; i++) {
-        if (text[i] != '\\') continue;
-        if (memcmp(text + i + 1, "u0000", 5) == 0) return true;
-        i++; /* the escaped character is no backslash that begins an escape */
-    }
-    return false;
 }
 
 bool safetensors_parse(Safetensors *file, const void *data, size_t size, const char *name,
@@ -206,24 +176,19 @@ bool safetensors_parse(Safetensors *file, const void *data, size_t size, const c
                          "%s: is not a safetensors file, or cut short: its header would have %llu "
                          "bytes, the file has %zu",
                          name, (unsigned long long)length, size);
-    const char *text = (const char *)data + sizeof length, *end = NULL;
-    if (length == 0 || *text != '{' || memchr(text, 0, length) || has_escaped_nul(text, length))
-        return error_set(error, "%s: its header is not plain JSON; this is no safetensors file",
+    const char *text = (const char *)data + sizeof length;
+    /* json_parse would pass over a byte order mark, which the format does not allow */
+    if (length == 0 || *text != '{')
+        return error_set(error, "%s: its header is no JSON object; this is no safetensors file",
                          name);
-    file->header = cJSON_ParseWithLengthOpts(text, length, &end, false);
-    if (file->header) /* spaces may follow, which the usual writer uses for alignment */
-        while (end < text + length && (*end == ' ' || *end == '\n' || *end == '\r' || *end == '\t'))
-            end++;
-    if (!file->header || !cJSON_IsObject((cJSON *)file->header) || end != text + length) {
-        error_set(error, "%s: its header is not valid JSON; the file is damaged", name);
-    } else {
-        file->path = string_copy(name);
-        const uint8_t *first = (const uint8_t *)text + length;
-        if (parse_entries(file, first, size - sizeof length - length, error)) {
-            file->data = data;
-            file->size = size;
-            return true;
-        }
+    file->header = json_parse(text, length, name, error);
+    if (!file->header) return false;
+    file->path = string_copy(name);
+    const uint8_t *first = (const uint8_t *)text + length;
+    if (parse_entries(file, first, size - sizeof length - length, error)) {
+        file->data = data;
+        file->size = size;
+        return true;
     }
     safetensors_close(file);
     return false;
@@ -257,8 +222,8 @@ const SafetensorsTensor *safetensors_find(const Safetensors *file, const char *n
 }
 
 const char *safetensors_metadata(const Safetensors *file, const char *key) {
-    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(file->header, SAFETENSORS_METADATA);
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, key));
+    const cJSON *metadata = json_get(file->header, SAFETENSORS_METADATA);
+    return cJSON_GetStringValue(json_get(metadata, key));
 }
 
 bool safetensors_to_real(const SafetensorsTensor *tensor, real *out) {

@@ -1,0 +1,7 @@
+/* The subcommands of ./inspect. argv[0] is the subcommand's name; each returns the exit status. */
+#ifndef TINYLM_COMMANDS_INSPECT_H
+#define TINYLM_COMMANDS_INSPECT_H
+
+int inspect_model(int argc, char **argv);
+
+#endif

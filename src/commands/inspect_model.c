@@ -1,0 +1,238 @@
+/* ./inspect model PATH: what is in a model file of any format. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json_writer.h"
+#include "commands/inspect.h"
+#include "commands/options.h"
+#include "formats/gguf.h"
+#include "formats/model_file.h"
+#include "formats/safetensors_shards.h"
+
+/* A tensor as it stands in the file, so that types this program cannot run are listed too. */
+typedef struct Listed {
+    char *name;
+    const char *type;
+    int rank;
+    int64_t shape[SAFETENSORS_MAX_RANK];
+    int64_t count;
+    size_t bytes;
+    const SafetensorsTensor *safetensors; /* one of the three says where the numbers are */
+    const GgufTensor *gguf;
+    const real *values;
+} Listed;
+
+typedef struct Listing {
+    Listed *items;
+    int64_t count;
+    SafetensorsShards shards; /* what the tensors lie in */
+    Gguf gguf;
+} Listing;
+
+static Listed *listing_add(Listing *listing, char *name, const char *type, int rank,
+                           const int64_t *shape, int64_t count, size_t bytes) {
+    listing->items = reallocate(listing->items, (size_t)listing->count + 1, sizeof *listing->items);
+    Listed *item = &listing->items[listing->count++];
+    *item = (Listed){name, type, rank, {0}, count, bytes, NULL, NULL, NULL};
+    memcpy(item->shape, shape, (size_t)rank * sizeof *shape);
+    return item;
+}
+
+static void listing_free(Listing *listing) {
+    for (int64_t i = 0; i < listing->count; i++) free(listing->items[i].name);
+    free(listing->items);
+    safetensors_shards_close(&listing->shards);
+    gguf_close(&listing->gguf);
+}
+
+/* ---- collecting ---- */
+
+static bool list_safetensors(Listing *listing, const char *path, Error *error) {
+    if (!safetensors_shards_open(&listing->shards, path, error)) return false;
+    for (int f = 0; f < listing->shards.count; f++)
+        for (int64_t i = 0; i < listing->shards.files[f].count; i++) {
+            const SafetensorsTensor *t = &listing->shards.files[f].tensors[i];
+            listing_add(listing, string_copy(t->name), safetensors_type_name(t->type), t->rank,
+                        t->shape, t->count, t->bytes)
+                ->safetensors = t;
+        }
+    return true;
+}
+
+static bool list_gguf(Listing *listing, const char *path, Error *error) {
+    if (!gguf_open(&listing->gguf, path, error)) return false;
+    for (int64_t i = 0; i < listing->gguf.tensor_count; i++) {
+        const GgufTensor *t = &listing->gguf.tensors[i];
+        char *name = string_format("%.*s", (int)(t->name.length < 4096 ? t->name.length : 4096),
+                                   t->name.text);
+        listing_add(listing, name, gguf_tensor_type_name(t->type), t->rank, t->shape, t->count,
+                    t->bytes)
+            ->gguf = t;
+    }
+    return true;
+}
+
+static void list_model(Listing *listing, const Model *model) {
+    for (int64_t i = 0; i < model->parameters.part_count; i++) {
+        const Parameter *part = &model->parameters.parts[i];
+        int64_t count = parameter_size(part);
+        listing_add(listing, string_copy(part->name), "F32", part->rank, part->shape, count,
+                    4 * (size_t)count)
+            ->values = model->parameters.values + part->offset;
+    }
+}
+
+/* GGUF by its first bytes, llama2.c through the model, everything else as safetensors. */
+static bool list_tensors(Listing *listing, const char *path, const ModelFile *model, Error *error) {
+    MappedFile file = {NULL, 0};
+    if (!directory_exists(path) && !file_map(&file, path, error)) return false;
+    bool is_gguf = file.size >= 4 && memcmp(file.data, "GGUF", 4) == 0;
+    file_unmap(&file);
+    if (is_gguf) return list_gguf(listing, path, error);
+    if (model && model->format == MODEL_LLAMA2C) {
+        list_model(listing, model->model);
+        return true;
+    }
+    return list_safetensors(listing, path, error);
+}
+
+/* The tensor's numbers, to be freed; NULL when its type cannot be read. */
+static real *read_numbers(const Listed *item) {
+    real *numbers = allocate((size_t)item->count, sizeof *numbers);
+    if (item->safetensors ? safetensors_to_real(item->safetensors, numbers)
+                          : item->gguf && gguf_to_real(item->gguf, numbers))
+        return numbers;
+    if (item->values) return memcpy(numbers, item->values, (size_t)item->count * sizeof *numbers);
+    free(numbers);
+    return NULL;
+}
+
+/* ---- printing ---- */
+
+static void print_norm(const Listed *item) {
+    real *numbers = read_numbers(item);
+    double sum = 0;
+    int64_t strange = 0;
+    for (int64_t i = 0; numbers && i < item->count; i++) {
+        sum += (double)numbers[i] * (double)numbers[i];
+        strange += !isfinite(numbers[i]);
+    }
+    if (strange)
+        printf("  %" PRId64 " of them not finite", strange);
+    else if (numbers)
+        printf("  norm %.6g", sqrt(sum));
+    free(numbers);
+}
+
+static void print_listing(const Listing *listing) {
+    size_t bytes = 0;
+    int64_t count = 0;
+    int widest = 0;
+    for (int64_t i = 0; i < listing->count; i++) {
+        int length = (int)strlen(listing->items[i].name);
+        if (length > widest) widest = length;
+    }
+    for (int64_t i = 0; i < listing->count; i++) {
+        const Listed *item = &listing->items[i];
+        char shape[128] = "", *at = shape;
+        for (int d = 0; d < item->rank; d++)
+            at += snprintf(at, (size_t)(shape + sizeof shape - at), "%s%" PRId64, d ? " x " : "",
+                           item->shape[d]);
+        printf("  %-*s  %-14s  %-4s  %10zu bytes", widest < 60 ? widest : 60, item->name, shape,
+               item->type, item->bytes);
+        print_norm(item);
+        putchar('\n');
+        bytes += item->bytes;
+        count += item->count;
+    }
+    printf("%" PRId64 " tensors, %" PRId64 " numbers, %zu bytes\n", listing->count, count, bytes);
+}
+
+/* One line per row of the last dimension. */
+static int print_values(const Listing *listing, const char *name, const char *path) {
+    Error error;
+    for (int64_t i = 0; i < listing->count; i++) {
+        const Listed *item = &listing->items[i];
+        if (strcmp(item->name, name) != 0) continue;
+        real *numbers = read_numbers(item);
+        if (!numbers) {
+            error_set(&error, "%s: the tensor '%s' has type %s, whose numbers cannot be read", path,
+                      name, item->type);
+            return program_failed("inspect model", &error);
+        }
+        int64_t row = item->rank ? item->shape[item->rank - 1] : 1;
+        for (int64_t k = 0; k < item->count; k++)
+            printf("%.9g%c", (double)numbers[k], (k + 1) % row ? ' ' : '\n');
+        free(numbers);
+        return program_done("inspect model");
+    }
+    error_set(&error, "%s: has no tensor '%s'; without --tensor all are listed", path, name);
+    return program_failed("inspect model", &error);
+}
+
+static void print_model(const ModelFile *file) {
+    const ModelConfig *config = &file->model->config;
+    JsonWriter writer = {0};
+    model_config_write(config, &writer);
+    char *text = json_writer_finish(&writer, NULL);
+    printf("format: %s\nmodel: %s", model_format_name(file->format), text);
+    free(text);
+    int64_t total = parameters_total(&file->model->parameters);
+    int64_t table = config->vocab_size * config->d_model;
+    printf("parameters: %" PRId64 ", %" PRId64 " without the embedding table\n", total,
+           total - table);
+    if (file->tokenizer.bpe)
+        printf("tokenizer: byte-level BPE, %" PRId64 " tokens, %" PRId64 " merges\n",
+               tokenizer_vocab_size(file->tokenizer.bpe), file->tokenizer.bpe->merge_count);
+    else if (file->tokenizer.pieces)
+        printf("tokenizer: llama2.c, %" PRId64 " scored pieces\n", file->tokenizer.pieces->count);
+    else
+        printf("tokenizer: none that can be used\n");
+}
+
+int inspect_model(int argc, char **argv) {
+    const char *path = NULL, *tensor = NULL;
+    const Option options[] = {
+        ARGUMENT("PATH", &path,
+                 "a run directory, .safetensors, Hugging Face directory, .gguf or .bin"),
+        OPTION_TEXT("--tensor", "NAME", &tensor,
+                    "print the values of this tensor and nothing else"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        "inspect model",
+        "Lists a model file: format, hyperparameters, tensors with shape, type, "
+        "size and norm (square root of the sum of squares).",
+        "./inspect model runs/tiny", options};
+    options_read(&program, argc, argv);
+
+    Error cause, error;
+    ModelFile file;
+    Listing listing = {0};
+    bool runs = model_file_read(&file, path, NULL, &cause);
+    if (!list_tensors(&listing, path, runs ? &file : NULL, &error)) {
+        if (runs) model_file_free(&file);
+        /* what the reader of models found says more than "no safetensors file" about a .bin */
+        return program_failed("inspect model", runs ? &error : &cause);
+    }
+    int status;
+    if (tensor) {
+        status = print_values(&listing, tensor, path);
+    } else {
+        if (runs) print_model(&file);
+        for (int i = 0; runs && i < file.warning_count; i++) printf("note: %s\n", file.warnings[i]);
+        print_listing(&listing);
+        /* tensors that make no model this program can run are listed, and then it says why; a lone
+         * safetensors file need not be a model */
+        bool whole = runs || (listing.shards.count == 1 && !directory_exists(path));
+        if (whole && !runs) printf("note: no model: %s\n", cause.message);
+        status = whole ? program_done("inspect model") : program_failed("inspect model", &cause);
+    }
+    listing_free(&listing);
+    if (runs) model_file_free(&file);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* What the reader and the writer of GGUF models share, and the tokenizer inside such a file. */
+#ifndef TINYLM_FORMATS_GGUF_MODEL_H
+#define TINYLM_FORMATS_GGUF_MODEL_H
+
+#include "formats/gguf.h"
+#include "formats/model_file.h"
+
+/* tokenizer.ggml.token_type */
+enum {
+    GGUF_TOKEN_NORMAL = 1,
+    GGUF_TOKEN_UNKNOWN = 2,
+    GGUF_TOKEN_CONTROL = 3,
+    GGUF_TOKEN_USER = 4,
+    GGUF_TOKEN_UNUSED = 5,
+    GGUF_TOKEN_BYTE = 6
+};
+
+/* Our parameters of llama3 scaling. llama.cpp takes the resulting factors from the tensor
+ * rope_freqs.weight, from which the parameters cannot be told any more. */
+#define GGUF_LLAMA3_FACTOR  "tinylm.rope.llama3.factor"
+#define GGUF_LLAMA3_LOW     "tinylm.rope.llama3.low_freq_factor"
+#define GGUF_LLAMA3_HIGH    "tinylm.rope.llama3.high_freq_factor"
+#define GGUF_LLAMA3_CONTEXT "tinylm.rope.llama3.original_context"
+
+/* Reads "gpt2" (with the gpt-2 pre-tokenizer) and "llama" vocabularies; others leave the model without
+ * tokenizer and a warning. Errors: lists of wrong type or length, tokens or merges that are damaged. */
+bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Error *error);
+/* Adds the tokenizer's keys, padded to the model's vocabulary. */
+void gguf_tokenizer_write(const ModelFile *file, GgufWriter *writer);
+
+#endif

@@ -1,0 +1,329 @@
+/* Legacy files of llama2.c (its export version 0, what `run` reads).
+ *
+ * Seven int32: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len; a negative
+ * vocab_size says that the head is separate. Then float32: the embeddings; each kind of tensor for
+ * all layers: rms_att, wq, wk, wv, wo, rms_ffn, w1, w2, w3; the final norm; two tables of cosines and
+ * sines that nobody reads any more; the head if separate. theta is 10000 and eps 1e-5. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "formats/half.h"
+#include "formats/llama_names.h"
+#include "formats/model_file.h"
+
+typedef struct Header {
+    int32_t dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len;
+} Header;
+
+static const double THETA = 10000, EPS = 1e-5;
+
+/* The kinds of tensors of a layer in file order. */
+static const char *const LAYER_ORDER[] = {
+    "ln1", "attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.output_proj",
+    "ln2", "ffn.w1",      "ffn.w2",      "ffn.w3",
+};
+enum { LAYER_KINDS = sizeof LAYER_ORDER / sizeof *LAYER_ORDER };
+
+/* ---- the tensors in file order ---- */
+
+/* Calls `visit` for each of the model's tensors in the order of the file, and with NULL for the
+ * place of the two tables. */
+typedef void Visitor(void *context, const Model *model, const Parameter *part);
+
+static void visit_tensor(Visitor *visit, void *context, const Model *model, const char *name) {
+    visit(context, model, parameters_find(&model->parameters, name));
+}
+
+static void visit_in_order(const Model *model, Visitor *visit, void *context) {
+    visit_tensor(visit, context, model, "token_embeddings.weight");
+    for (int kind = 0; kind < LAYER_KINDS; kind++)
+        for (int64_t layer = 0; layer < model->config.num_layers; layer++) {
+            char name[LLAMA_NAME_SIZE];
+            snprintf(name, sizeof name, "layers.%lld.%s.weight", (long long)layer,
+                     LAYER_ORDER[kind]);
+            visit_tensor(visit, context, model, name);
+        }
+    visit_tensor(visit, context, model, "ln_final.weight");
+    visit(context, model, NULL);
+    if (!model->config.tie_embeddings) visit_tensor(visit, context, model, "lm_head.weight");
+}
+
+static int64_t table_size(const ModelConfig *config) {
+    return config->context_length * (config->d_model / config->num_heads / 2);
+}
+
+/* ---- reading ---- */
+
+static bool read_config(const void *data, size_t size, ModelConfig *config, const char *path,
+                        Error *error) {
+    Header h;
+    if (size < sizeof h) return error_set(error, "%s: is too short for a llama2.c model", path);
+    memcpy(&h, data, sizeof h);
+    if (h.dim < 1 || h.hidden_dim < 1 || h.n_layers < 1 || h.n_heads < 1 || h.n_kv_heads < 1 ||
+        h.vocab_size == 0 || h.vocab_size == INT32_MIN || h.seq_len < 1 || h.dim > 1 << 20 ||
+        h.hidden_dim > 1 << 22 || h.n_layers > 10000 || h.n_heads > 1 << 16 ||
+        abs(h.vocab_size) > 1 << 24 || h.seq_len > 1 << 20 || (size_t)h.n_layers > size / 4)
+        return error_set(error,
+                         "%s: its header has impossible numbers; this is no llama2.c model of "
+                         "the legacy format, or it is damaged",
+                         path);
+    *config = (ModelConfig){
+        .vocab_size = abs(h.vocab_size),
+        .context_length = h.seq_len,
+        .d_model = h.dim,
+        .num_layers = h.n_layers,
+        .num_heads = h.n_heads,
+        .num_kv_heads = h.n_kv_heads,
+        .d_ff = h.hidden_dim,
+        .norm = NORM_PRE,
+        .norm_eps = EPS,
+        .ffn = FFN_SWIGLU,
+        .tie_embeddings = h.vocab_size > 0,
+        .position = {.type = POSITION_ROPE,
+                     .base = THETA,
+                     .layout = LAYOUT_INTERLEAVED,
+                     .fraction = 1},
+    };
+    return llama_check_numbers(config, path, error);
+}
+
+/* Whether `bytes` is what a file of this model has, wrap-around impossible. */
+static bool check_size(const Model *model, size_t bytes, const char *path, Error *error) {
+    int64_t numbers = parameters_total(&model->parameters) + 2 * table_size(&model->config);
+    uint64_t expected = sizeof(Header) + 4 * (uint64_t)numbers;
+    if (expected == bytes) return true;
+    return error_set(error,
+                     "%s: has %zu bytes, and a model of its header has %llu; it is cut short or "
+                     "damaged, or of a newer llama2.c format",
+                     path, bytes, (unsigned long long)expected);
+}
+
+static void read_tensor(void *context, const Model *model, const Parameter *part) {
+    const uint8_t **at = context;
+    int64_t count = part ? parameter_size(part) : 2 * table_size(&model->config);
+    if (part) reals_from_float32(model->parameters.values + part->offset, *at, count);
+    *at += 4 * count;
+}
+
+/* Beside the model: tokenizer.bin, or tok512.bin for a vocabulary of 512, llama2.c's names. */
+static void find_tokenizer(ModelFile *file) {
+    long long size = (long long)file->model->config.vocab_size;
+    char *directory = path_directory(file->path), *name = string_format("tok%lld.bin", size);
+    char *paths[2] = {path_join(directory, "tokenizer.bin"), path_join(directory, name)};
+    Error error = {""};
+    bool tried = false;
+    for (int i = 0; i < 2; i++) {
+        if (!file->tokenizer.pieces && file_exists(paths[i])) {
+            file->tokenizer.pieces = llama2c_tokenizer_read(paths[i], size, &error);
+            tried = true;
+        }
+        free(paths[i]);
+    }
+    if (!file->tokenizer.pieces)
+        model_file_warn(file, "only ids can be used: %s",
+                        tried ? error.message : "there is no tokenizer.bin beside the model");
+    free(name);
+    free(directory);
+}
+
+bool llama2c_parse(ModelFile *file, const void *data, size_t size, const char *name, Error *error) {
+    ModelConfig config;
+    if (!read_config(data, size, &config, name, error)) return false;
+    file->model = model_create(&config, true, error);
+    if (!file->model || !check_size(file->model, size, name, error) ||
+        !parameters_allocate(&file->model->parameters, error))
+        return false;
+    const uint8_t *at = (const uint8_t *)data + sizeof(Header);
+    visit_in_order(file->model, read_tensor, &at);
+    return true;
+}
+
+bool llama2c_read(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
+    MappedFile map;
+    if (!file_map(&map, path, error)) return false;
+    bool read = llama2c_parse(file, map.data, map.size, path, error);
+    file_unmap(&map);
+    if (!read) return false;
+    if (!tokenizer) {
+        find_tokenizer(file);
+        return true;
+    }
+    file->tokenizer.pieces =
+        llama2c_tokenizer_read(tokenizer, file->model->config.vocab_size, error);
+    return file->tokenizer.pieces != NULL;
+}
+
+/* ---- writing: byte-level BPE as scored pieces ---- */
+
+/* Our ids in llama2.c's order: -1 where there is none. `run` needs <unk>, <s>, </s>, the 256 bytes in
+ * order; then come all other tokens. <|endoftext|>, which begins and ends our texts, is <s>. */
+static int64_t *number_rows(const Tokenizer *bpe, int64_t *count) {
+    int64_t start = tokenizer_special_id(bpe, "<|endoftext|>"), size = tokenizer_vocab_size(bpe);
+    int64_t *rows = allocate((size_t)size + LLAMA2C_FIRST_BYTE + 256, sizeof *rows);
+    bool *used = allocate_zeroed((size_t)size, sizeof *used);
+    rows[LLAMA2C_UNKNOWN] = rows[LLAMA2C_END] = -1;
+    rows[LLAMA2C_BEGIN] = start;
+    if (start >= 0) used[start] = true;
+    for (int byte = 0; byte < 256; byte++) {
+        uint32_t id = bpe->id_of_byte[byte];
+        rows[LLAMA2C_FIRST_BYTE + byte] = id == TOKEN_NONE ? -1 : (int64_t)id;
+        if (id != TOKEN_NONE) used[id] = true;
+    }
+    *count = LLAMA2C_FIRST_BYTE + 256;
+    for (int64_t id = 0; id < size; id++) {
+        size_t length;
+        if (!used[id] && tokenizer_token(bpe, (uint32_t)id, &length)) rows[(*count)++] = id;
+    }
+    free(used);
+    return rows;
+}
+
+/* Single bytes are stored as themselves, so that `run` finds them and merges them like ours; NUL, which
+ * would be an empty C string, as "<0x00>". Scores fall with the rank of the merge; a token that no
+ * merge makes (another special token) has a score below all. */
+static Llama2cTokenizer *make_pieces(const Tokenizer *bpe, const int64_t *rows, int64_t count,
+                                     Error *error) {
+    static const char *const names[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
+    static uint8_t bytes[256];
+    Llama2cPiece *pieces = allocate((size_t)count, sizeof *pieces);
+    float *scores = allocate((size_t)tokenizer_vocab_size(bpe), sizeof *scores);
+    for (int64_t i = 0; i < tokenizer_vocab_size(bpe); i++) scores[i] = -1e10F;
+    for (int64_t i = bpe->merge_count - 1; i >= 0; i--) scores[bpe->merges[i].result] = -(float)i;
+    for (int64_t i = 0; i < count; i++) {
+        if (i < LLAMA2C_FIRST_BYTE) {
+            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t)names[i], strlen(names[i]), 0};
+        } else if (i == LLAMA2C_FIRST_BYTE) {
+            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t) "<0x00>", 6, 0};
+        } else if (i < LLAMA2C_FIRST_BYTE + 256) {
+            bytes[i - LLAMA2C_FIRST_BYTE] = (uint8_t)(i - LLAMA2C_FIRST_BYTE);
+            pieces[i] = (Llama2cPiece){&bytes[i - LLAMA2C_FIRST_BYTE], 1, 0};
+        } else {
+            size_t length;
+            const uint8_t *token = tokenizer_token(bpe, (uint32_t)rows[i], &length);
+            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t)token, length, scores[rows[i]]};
+        }
+    }
+    Llama2cTokenizer *tokenizer = llama2c_tokenizer_new(pieces, count, error);
+    free(scores);
+    free(pieces);
+    return tokenizer;
+}
+
+/* ---- writing ---- */
+
+typedef struct Output {
+    FILE *stream;
+    const real *values;  /* interleaved */
+    const int64_t *rows; /* new id → row of the model, -1: none; NULL: as they are */
+    int64_t row_count;
+    int64_t rare_row; /* stands in for rows that the model does not have */
+} Output;
+
+static void write_reals(FILE *stream, const real *values, int64_t count) {
+    enum { PART = 4096 };
+    float floats[PART];
+    for (int64_t start = 0; start < count; start += PART) {
+        int64_t part = count - start < PART ? count - start : PART;
+        for (int64_t i = 0; i < part; i++) floats[i] = (float)values[start + i];
+        fwrite(floats, sizeof *floats, (size_t)part, stream);
+    }
+}
+
+static void write_tables(FILE *stream, const ModelConfig *config) {
+    int64_t pairs = config->d_model / config->num_heads / 2;
+    for (int sine = 0; sine < 2; sine++)
+        for (int64_t position = 0; position < config->context_length; position++)
+            for (int64_t i = 0; i < pairs; i++) {
+                double angle = (double)position * pow(THETA, -(double)i / (double)pairs);
+                float value = (float)(sine ? sin(angle) : cos(angle));
+                fwrite(&value, sizeof value, 1, stream);
+            }
+}
+
+static void write_tensor(void *context, const Model *model, const Parameter *part) {
+    const Output *output = context;
+    if (!part) {
+        write_tables(output->stream, &model->config);
+        return;
+    }
+    const real *values = output->values + part->offset;
+    bool by_id = strcmp(part->name, "token_embeddings.weight") == 0 ||
+                 strcmp(part->name, "lm_head.weight") == 0;
+    if (!by_id || !output->rows) {
+        write_reals(output->stream, values, parameter_size(part));
+        return;
+    }
+    for (int64_t i = 0; i < output->row_count; i++) {
+        int64_t row = output->rows[i] >= 0 ? output->rows[i] : output->rare_row;
+        write_reals(output->stream, values + row * part->shape[1], part->shape[1]);
+    }
+}
+
+static bool check(const ModelConfig *config, const char *path, Error *error) {
+    if (!llama_check(config, path, error)) return false;
+    if (config->position.base != THETA || config->position.scaling.type != ROPE_SCALING_NONE)
+        return error_set(error,
+                         "%s: llama2.c files have rotary positions with theta 10000 and no "
+                         "scaling; this model has others",
+                         path);
+    if (fabs(config->norm_eps - EPS) > 1e-7 * EPS)
+        return error_set(error, "%s: llama2.c files have a norm_eps of 1e-5, and the model %g",
+                         path, config->norm_eps);
+    return true;
+}
+
+static bool write_model(const ModelFile *file, Output *output, const char *path, Error *error) {
+    const ModelConfig *c = &file->model->config;
+    int32_t vocabulary = (int32_t)output->row_count;
+    Header header = {(int32_t)c->d_model,       (int32_t)c->d_ff,
+                     (int32_t)c->num_layers,    (int32_t)c->num_heads,
+                     (int32_t)c->num_kv_heads,  c->tie_embeddings ? vocabulary : -vocabulary,
+                     (int32_t)c->context_length};
+    FileWriter writer;
+    if (!file_writer_open(&writer, path, error)) return false;
+    output->stream = writer.stream;
+    fwrite(&header, sizeof header, 1, writer.stream);
+    visit_in_order(file->model, write_tensor, output);
+    return file_writer_commit(&writer, NULL, error);
+}
+
+/* The tokenizer goes first: a model without one would be taken for complete. */
+static bool write_tokenizer(const Llama2cTokenizer *tokenizer, const char *model_path,
+                            Error *error) {
+    char *directory = path_directory(model_path), *path = path_join(directory, "tokenizer.bin");
+    bool written = llama2c_tokenizer_write(tokenizer, path, error);
+    free(path);
+    free(directory);
+    return written;
+}
+
+bool llama2c_write(ModelFile *file, const char *path, Error *error) {
+    const ModelTokenizer *tokenizer = &file->tokenizer;
+    Output output = {.row_count = file->model->config.vocab_size};
+    if (!check(&file->model->config, path, error)) return false;
+    int64_t *rows = NULL;
+    Llama2cTokenizer *pieces = NULL;
+    bool good = true;
+    if (tokenizer->bpe) {
+        output.rows = rows = number_rows(tokenizer->bpe, &output.row_count);
+        pieces = make_pieces(tokenizer->bpe, rows, output.row_count, error);
+        /* 0xFF occurs in no text, so training has made its logit as low as any */
+        uint32_t rare = tokenizer->bpe->id_of_byte[0xFF];
+        output.rare_row = rare == TOKEN_NONE ? 0 : (int64_t)rare;
+        good = pieces && write_tokenizer(pieces, path, error);
+    } else if (tokenizer->pieces) {
+        good = write_tokenizer(tokenizer->pieces, path, error);
+    }
+    if (good) {
+        real *values = llama_values(file->model, LAYOUT_INTERLEAVED);
+        output.values = values;
+        good = write_model(file, &output, path, error);
+        free(values);
+    }
+    llama2c_tokenizer_free(pieces);
+    free(rows);
+    return good;
+}

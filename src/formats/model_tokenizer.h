@@ -1,0 +1,38 @@
+/* The tokenizer that comes with a model, whichever of the two kinds it is: byte-level BPE (ours,
+ * Hugging Face, GGUF "gpt2") or the scored pieces of llama2.c (also GGUF "llama"). */
+#ifndef TINYLM_FORMATS_MODEL_TOKENIZER_H
+#define TINYLM_FORMATS_MODEL_TOKENIZER_H
+
+#include "formats/llama2c_tokenizer.h"
+#include "tokenizer/tokenizer.h"
+
+/* At most one of the two; none when a model has no tokenizer and takes ids only. */
+typedef struct ModelTokenizer {
+    Tokenizer *bpe;
+    Llama2cTokenizer *pieces;
+} ModelTokenizer;
+
+void model_tokenizer_free(ModelTokenizer *tokenizer);
+bool model_tokenizer_present(const ModelTokenizer *tokenizer);
+
+/* Ids from here on do not exist; rows of the model above are padding and must never be sampled. */
+int64_t model_tokenizer_size(const ModelTokenizer *tokenizer);
+
+/* Ids of a prompt, for the caller to free. Pieces begin with <s>, also for an empty text; BPE gives
+ * what the text gives. Errors: no tokenizer, a byte that the vocabulary cannot express. */
+bool model_tokenizer_encode(const ModelTokenizer *tokenizer, const uint8_t *text, size_t length,
+                            uint32_t **ids, size_t *count, Error *error);
+
+/* The bytes that `id` adds to a text when it follows `previous` (TOKEN_NONE at the start), which may
+ * end inside a character. NULL for an id that does not exist. Special tokens of BPE give their
+ * text, those of pieces nothing. */
+const uint8_t *model_tokenizer_bytes(const ModelTokenizer *tokenizer, uint32_t previous,
+                                     uint32_t id, size_t *length);
+
+/* The id that begins a text without prompt and ends every text: <|endoftext|> (or <s>); -1 when
+ * there is none. */
+int64_t model_tokenizer_start(const ModelTokenizer *tokenizer);
+/* Whether a text ends with this id: <|endoftext|>, <s> or </s>. */
+bool model_tokenizer_ends(const ModelTokenizer *tokenizer, uint32_t id);
+
+#endif

@@ -1,0 +1,133 @@
+/* Run directories: our own format. */
+#include "formats/model_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json_object.h"
+#include "base/json_writer.h"
+#include "formats/directory_writer.h"
+#include "formats/model_weights.h"
+
+enum { CONFIG_LIMIT = 1 << 24 };
+
+/* The object "model" of a resolved config.json. */
+static bool read_config(const char *path, ModelConfig *config, Error *error) {
+    cJSON *json = json_read(path, CONFIG_LIMIT, error);
+    if (!json) return false;
+    JsonReader reader = {.file = path, .error = error};
+    JsonObject root = json_object_root(&reader, json);
+    JsonObject model = json_object_child(&root, "model");
+    model_config_read(&model, config);
+    json_object_end(&model);
+    bool good = model_config_check(config, &reader);
+    cJSON_Delete(json);
+    if (good && config->vocab_size == 0)
+        return error_set(error, "%s: model.vocab_size is missing; this is no run's own config",
+                         path);
+    return good;
+}
+
+/* The tokenizer of a run directory, when it has one. */
+static bool read_tokenizer(ModelFile *file, const char *directory, Error *error) {
+    char *bpe = path_join(directory, "tokenizer"), *pieces = path_join(directory, "tokenizer.bin");
+    bool good = true;
+    if (directory_exists(bpe)) {
+        file->tokenizer.bpe = tokenizer_load(bpe, error);
+        good = file->tokenizer.bpe != NULL;
+    } else if (file_exists(pieces)) {
+        file->tokenizer.pieces =
+            llama2c_tokenizer_read(pieces, file->model->config.vocab_size, error);
+        good = file->tokenizer.pieces != NULL;
+    }
+    free(bpe);
+    free(pieces);
+    return good;
+}
+
+static bool read_from(ModelFile *file, const char *directory, const char *weights, Error *error) {
+    ModelConfig config;
+    char *config_path = path_join(directory, "config.json");
+    bool good = read_config(config_path, &config, error);
+    free(config_path);
+    if (!good) return false;
+    file->model = model_create(&config, false, error);
+    return file->model && model_weights_load(file->model, weights, error) &&
+           read_tokenizer(file, directory, error);
+}
+
+/* The folder that holds config.json: the file's own, or for checkpoints/… the one above. */
+static char *find_run(const char *weights, Error *error) {
+    char *directory = path_directory(weights);
+    for (int up = 0; up < 2; up++) {
+        char *config = path_join(directory, "config.json");
+        bool found = file_exists(config);
+        free(config);
+        if (found) return directory;
+        char *parent = path_join(directory, "..");
+        free(directory);
+        directory = parent;
+    }
+    free(directory);
+    error_set(error,
+              "%s: has no config.json beside it or one folder up, and without that nobody "
+              "knows the model's shape",
+              weights);
+    return NULL;
+}
+
+bool tinylm_read(ModelFile *file, const char *path, Error *error) {
+    if (directory_exists(path)) {
+        char *weights = path_join(path, "model.safetensors");
+        bool read = read_from(file, path, weights, error);
+        free(weights);
+        return read;
+    }
+    char *directory = find_run(path, error);
+    bool read = directory && read_from(file, directory, path, error);
+    free(directory);
+    return read;
+}
+
+/* ---- writing ---- */
+
+static char *config_text(const Model *model, size_t *length) {
+    JsonWriter writer = {0};
+    json_begin_object(&writer, JSON_ON_LINES);
+    json_key(&writer, "model");
+    model_config_write(&model->config, &writer);
+    json_end(&writer);
+    return json_writer_finish(&writer, length);
+}
+
+static bool write_files(const ModelFile *file, const char *directory, Error *error) {
+    size_t length;
+    char *text = config_text(file->model, &length);
+    char *config = path_join(directory, "config.json");
+    char *weights = path_join(directory, "model.safetensors");
+    bool written =
+        file_write(config, text, length, error) && model_weights_save(file->model, weights, error);
+    if (written && file->tokenizer.bpe) {
+        char *tokenizer = path_join(directory, "tokenizer");
+        written = tokenizer_save(file->tokenizer.bpe, tokenizer, error);
+        free(tokenizer);
+    } else if (written && file->tokenizer.pieces) {
+        char *tokenizer = path_join(directory, "tokenizer.bin");
+        written = llama2c_tokenizer_write(file->tokenizer.pieces, tokenizer, error);
+        free(tokenizer);
+    }
+    free(weights);
+    free(config);
+    free(text);
+    return written;
+}
+
+bool tinylm_write(ModelFile *file, const char *path, Error *error) {
+    DirectoryWriter writer;
+    if (!directory_writer_open(&writer, path, error)) return false;
+    if (write_files(file, writer.temporary_path, error))
+        return directory_writer_commit(&writer, error);
+    directory_writer_abort(&writer);
+    return false;
+}

@@ -1,0 +1,319 @@
+/* Models through every format and back, and what a format cannot hold. */
+#include "model_files.h"
+
+static const char *const ENDINGS[MODEL_FORMAT_COUNT] = {"", "", ".gguf", ".bin"};
+
+static const char *numbered_path(const char *name, int number, const char *ending) {
+    char text[64];
+    snprintf(text, sizeof text, "%s%d%s", name, number, ending);
+    return scratch_path(text);
+}
+
+/* A model out of each format and into it again gives the same file, and the same weights. */
+static void round_trip(const ModelConfig *config, ModelFormat format, int number) {
+    const char *first = numbered_path("first", number, ENDINGS[format]);
+    const char *ours = numbered_path("ours", number, "");
+    const char *second = numbered_path("second", number, ENDINGS[format]);
+    ModelFile file = small_file(config, false);
+    write_model(&file, format, first);
+    ModelFile there = read_model(first);
+    assert_int_equal(there.format, format);
+    assert_same_weights(file.model, there.model);
+    assert_int_equal(there.model->config.tie_embeddings, config->tie_embeddings);
+    assert_int_equal(there.model->config.num_kv_heads, config->num_kv_heads);
+    assert_int_equal(there.model->config.context_length, config->context_length);
+    assert_true(there.model->config.norm_eps == config->norm_eps);
+    write_model(&there, MODEL_TINYLM, ours);
+    ModelFile back = read_model(ours);
+    assert_int_equal(back.format, MODEL_TINYLM);
+    write_model(&back, format, second);
+    if (format == MODEL_HUGGINGFACE || format == MODEL_TINYLM) {
+        char *one = path_join(first, "model.safetensors"),
+             *two = path_join(second, "model.safetensors");
+        assert_same_bytes(one, two);
+        free(one);
+        free(two);
+        one = path_join(first, "config.json"), two = path_join(second, "config.json");
+        assert_same_bytes(one, two);
+        free(one);
+        free(two);
+    } else {
+        assert_same_bytes(first, second);
+    }
+    model_file_free(&file);
+    model_file_free(&there);
+    model_file_free(&back);
+}
+
+static void test_round_trips(void **state) {
+    (void)state;
+    int number = 0;
+    for (int variant = 0; variant < 4; variant++)
+        for (int format = 0; format < MODEL_FORMAT_COUNT; format++) {
+            ModelConfig config = small_config();
+            if (variant == 1) config.num_kv_heads = 2;
+            if (variant == 2) config.tie_embeddings = true;
+            if (variant == 3) config.position.layout = LAYOUT_HALF;
+            round_trip(&config, (ModelFormat)format, number++);
+        }
+}
+
+/* Row r of a head in half order is row 2r, or 2(r − D/2) + 1, in interleaved order. */
+static void test_row_order(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    config.num_kv_heads = 2;
+    Model *model = small_model(&config);
+    real *half = llama_values(model, LAYOUT_HALF);
+    const char *names[] = {"layers.1.attn.q_proj.weight", "layers.1.attn.k_proj.weight"};
+    for (int which = 0; which < 2; which++) {
+        const Parameter *part = parameters_find(&model->parameters, names[which]);
+        const real *before = model->parameters.values + part->offset, *after = half + part->offset;
+        for (int64_t head = 0; head < (which ? 2 : 4); head++)
+            for (int64_t r = 0; r < 8; r++) {
+                int64_t from = 8 * head + (r < 4 ? 2 * r : 2 * (r - 4) + 1);
+                assert_memory_equal(after + (8 * head + r) * 32, before + from * 32,
+                                    32 * sizeof(real));
+            }
+    }
+    const Parameter *v = parameters_find(&model->parameters, "layers.1.attn.v_proj.weight");
+    assert_memory_equal(half + v->offset, model->parameters.values + v->offset,
+                        (size_t)parameter_size(v) * sizeof(real));
+    free(half);
+    model_free(model);
+}
+
+static void test_scaling_survives(void **state) {
+    (void)state;
+    static const RopeScaling scalings[] = {
+        {.type = ROPE_SCALING_LINEAR, .factor = 2.5, .original_context = 24},
+        {.type = ROPE_SCALING_DYNAMIC_NTK, .factor = 4, .original_context = 24},
+        {.type = ROPE_SCALING_YARN,
+         .factor = 3,
+         .original_context = 8,
+         .beta_fast = 16,
+         .beta_slow = 2},
+        {.type = ROPE_SCALING_LLAMA3,
+         .factor = 8,
+         .original_context = 8,
+         .low_freq_factor = 1,
+         .high_freq_factor = 4.5},
+    };
+    for (int i = 0; i < 4; i++)
+        for (int format = MODEL_HUGGINGFACE; format <= MODEL_GGUF; format++) {
+            ModelConfig config = small_config();
+            config.position.scaling = scalings[i];
+            if (format == MODEL_GGUF && scalings[i].type == ROPE_SCALING_DYNAMIC_NTK) {
+                refuse_writing(&config, MODEL_GGUF, "dynamic NTK");
+                continue;
+            }
+            ModelFile file = small_file(&config, false);
+            const char *path = numbered_path("scaled", 10 * i + format, ENDINGS[format]);
+            write_model(&file, (ModelFormat)format, path);
+            ModelFile back = read_model(path);
+            const RopeScaling *got = &back.model->config.position.scaling;
+            assert_int_equal(got->type, scalings[i].type);
+            assert_true(got->factor == scalings[i].factor);
+            assert_true(got->beta_fast == scalings[i].beta_fast &&
+                        got->beta_slow == scalings[i].beta_slow);
+            assert_true(got->low_freq_factor == scalings[i].low_freq_factor &&
+                        got->high_freq_factor == scalings[i].high_freq_factor);
+            assert_int_equal(got->original_context, scalings[i].original_context);
+            assert_same_weights(file.model, back.model);
+            model_file_free(&file);
+            model_file_free(&back);
+        }
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    for (int format = MODEL_HUGGINGFACE; format <= MODEL_LLAMA2C; format++) {
+        ModelConfig config = small_config();
+        config.norm = NORM_POST;
+        refuse_writing(&config, (ModelFormat)format, "'post'");
+        config.norm = NORM_NONE;
+        refuse_writing(&config, (ModelFormat)format, "'none'");
+        config = small_config(), config.ffn = FFN_SILU;
+        refuse_writing(&config, (ModelFormat)format, "'silu'");
+        config = small_config(), config.position = (PositionConfig){.type = POSITION_NONE};
+        refuse_writing(&config, (ModelFormat)format, "rotary");
+        config = small_config(), config.position.fraction = 0.5;
+        refuse_writing(&config, (ModelFormat)format, "0.5");
+        config = small_config(), config.position.rotate_values = true;
+        refuse_writing(&config, (ModelFormat)format, "values");
+    }
+    ModelConfig config = small_config();
+    config.position.base = 500000;
+    refuse_writing(&config, MODEL_LLAMA2C, "theta 10000");
+    config = small_config(), config.norm_eps = 1e-6;
+    refuse_writing(&config, MODEL_LLAMA2C, "norm_eps");
+}
+
+/* A directory that is there is not touched; nothing is left of a write that failed. */
+static void test_nothing_half_written(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    ModelFile file = small_file(&config, true);
+    Error error = {""};
+    const char *path = scratch_path("taken"), *inside = scratch_path("taken/file");
+    assert_true(directory_create(path, &error));
+    write_bytes(inside, "x", 1);
+    for (int format = MODEL_TINYLM; format <= MODEL_HUGGINGFACE; format++) {
+        assert_false(model_file_write(&file, (ModelFormat)format, path, false, &error));
+        assert_non_null(strstr(error.message, "is there already"));
+    }
+    assert_true(file_exists(inside));
+    assert_false(model_file_write(&file, MODEL_GGUF, path, false, &error));
+    assert_false(
+        model_file_write(&file, MODEL_LLAMA2C, scratch_path("taken/file/x.bin"), false, &error));
+    char *command = string_format("ls -d '%s'/*.tmp.* 2>/dev/null | grep -q .", scratch);
+    assert_int_not_equal(system(command), 0);
+    free(command);
+    model_file_free(&file);
+}
+
+/* ---- tokenizers ---- */
+
+static void test_tokenizer_travels(void **state) {
+    (void)state;
+    ModelConfig config = small_config(); /* 270 rows, five of them without a token */
+    ModelFile file = small_file(&config, true);
+    for (int format = MODEL_TINYLM; format <= MODEL_GGUF; format++) {
+        const char *path = numbered_path("tokens", format, ENDINGS[format]);
+        write_model(&file, (ModelFormat)format, path);
+        ModelFile back = read_model(path);
+        if (!back.tokenizer.bpe) fail_msg("%s: the tokenizer is lost", path);
+        assert_true(tokenizer_fingerprint(back.tokenizer.bpe) ==
+                    tokenizer_fingerprint(file.tokenizer.bpe));
+        assert_int_equal(model_tokenizer_size(&back.tokenizer), 265);
+        assert_int_equal(model_tokenizer_start(&back.tokenizer), 0);
+        assert_true(model_tokenizer_ends(&back.tokenizer, 0));
+        model_file_free(&back);
+    }
+    model_file_free(&file);
+}
+
+/* What llama2.c's `run` makes of a text is what our merges make of it, ids renumbered. */
+static void test_llama2c_ids(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "the",        "and the band",         "ababab",
+        "aabb the\n", "caf\xc3\xa9 \xc3\xa8", "\xf0\x9f\x98\x80\xff\x80"};
+    ModelConfig config = small_config();
+    ModelFile file = small_file(&config, true);
+    const char *path = scratch_path("renumbered.bin");
+    write_model(&file, MODEL_LLAMA2C, path);
+    ModelFile back = read_model(path);
+    assert_non_null(back.tokenizer.pieces);
+    assert_int_equal(back.model->config.vocab_size, 265 - 1 + 3);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        uint32_t *ids, *pieces;
+        size_t count, piece_count;
+        Error error;
+        char *spaced = string_format(" %s", texts[i]); /* run.c puts a blank before every prompt */
+        assert_true(tokenizer_encode(file.tokenizer.bpe, (uint8_t *)spaced, strlen(spaced), &ids,
+                                     &count, &error));
+        assert_true(model_tokenizer_encode(&back.tokenizer, (const uint8_t *)texts[i],
+                                           strlen(texts[i]), &pieces, &piece_count, &error));
+        assert_int_equal(piece_count, count + 1);
+        assert_int_equal(pieces[0], LLAMA2C_BEGIN);
+        const Parameter *table =
+            parameters_find(&file.model->parameters, "token_embeddings.weight");
+        for (size_t k = 0; k < count; k++) /* the same row of the table */
+            assert_memory_equal(file.model->parameters.values + table->offset + ids[k] * 32,
+                                back.model->parameters.values + table->offset + pieces[k + 1] * 32,
+                                32 * sizeof(real));
+        free(spaced);
+        free(ids);
+        free(pieces);
+    }
+    model_file_free(&file);
+    model_file_free(&back);
+}
+
+/* Decoding gives the text back, for any bytes. */
+static void test_llama2c_decoding(void **state) {
+    (void)state;
+    const char *path = shared_path("data/models/tok512.bin");
+    if (!path) skip();
+    Error error = {""};
+    Llama2cTokenizer *pieces = llama2c_tokenizer_read(path, 512, &error);
+    if (!pieces) fail_msg("%s", error.message);
+    assert_null(llama2c_tokenizer_read(path, 511, &error));
+    assert_null(llama2c_tokenizer_read(path, 513, &error));
+    uint8_t text[2000];
+    for (int round = 0; round < 20; round++) {
+        size_t length = 0, count;
+        while (length < sizeof text - 60) {
+            uint64_t draw = random_u64(3, RANDOM_TEST, (uint64_t)round << 32 | length);
+            if (draw % 8 == 0)
+                text[length++] = (uint8_t)(draw >> 32);
+            else
+                length +=
+                    (size_t)snprintf((char *)text + length, 40, "%s",
+                                     (const char *[]){" once", " upon", "a", "time,", " Lily ",
+                                                      "\n\n", "\xc3\xa9"}[(draw >> 8) % 7]);
+        }
+        uint32_t *ids;
+        llama2c_tokenizer_encode(pieces, text, length, &ids, &count);
+        assert_true(count < length); /* it does merge */
+        size_t at = 0;
+        for (size_t i = 1; i < count; i++) {
+            size_t size;
+            const uint8_t *bytes = llama2c_tokenizer_bytes(pieces, ids[i - 1], ids[i], &size);
+            assert_true(size <= length - at);
+            assert_memory_equal(bytes, text + at, size);
+            at += size;
+        }
+        assert_int_equal(at, length);
+        free(ids);
+    }
+    /* the ids that run.c gives */
+    static const uint32_t wanted[] = {1, 403, 407, 261, 378};
+    uint32_t *ids;
+    size_t count;
+    llama2c_tokenizer_encode(pieces, (const uint8_t *)"Once upon a time", 16, &ids, &count);
+    assert_int_equal(count, 5);
+    assert_memory_equal(ids, wanted, sizeof wanted);
+    free(ids);
+    llama2c_tokenizer_encode(pieces, NULL, 0, &ids, &count);
+    assert_int_equal(count, 1);
+    free(ids);
+    llama2c_tokenizer_free(pieces);
+}
+
+static void test_half_gguf(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    ModelFile file = small_file(&config, false);
+    Error error;
+    const char *path = scratch_path("half.gguf");
+    assert_true(model_file_write(&file, MODEL_GGUF, path, true, &error));
+    ModelFile back = read_model(path);
+    for (int64_t i = 0; i < file.model->parameters.part_count; i++) {
+        const Parameter *part = &file.model->parameters.parts[i];
+        const real *a = file.model->parameters.values + part->offset;
+        const real *b = back.model->parameters.values + part->offset;
+        bool exact = memcmp(a, b, (size_t)parameter_size(part) * sizeof *a) == 0;
+        assert_int_equal(exact, part->rank == 1);
+        for (int64_t k = 0; k < parameter_size(part); k++)
+            assert_true(b[k] - a[k] < 0.0005 && a[k] - b[k] < 0.0005);
+    }
+    model_file_free(&file);
+    model_file_free(&back);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_row_order),
+        cmocka_unit_test(test_scaling_survives),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_nothing_half_written),
+        cmocka_unit_test(test_tokenizer_travels),
+        cmocka_unit_test(test_llama2c_ids),
+        cmocka_unit_test(test_llama2c_decoding),
+        cmocka_unit_test(test_half_gguf),
+    };
+    return cmocka_run_group_tests_name("model formats", tests, make_scratch, remove_scratch);
+}
