@@ -1,63 +1,5 @@
-/* The configuration: defaults, every refusal with its line, overrides, and the way back to JSON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/file.h"
-#include "base/json.h"
-#include "training/train_config.h"
-
-/* The smallest config with a hole for more keys of each object. */
-#define DATA     "\"data\": {\"train\": \"t.txt\"}"
-#define MODEL    "\"context_length\": 16, \"d_model\": 32, \"num_layers\": 2, \"num_heads\": 4"
-#define TRAINING "\"batch_size\": 2, \"max_steps\": 100"
-#define CONFIG(root, model, training)                                                              \
-    "{" DATA root ", \"model\": {" MODEL model "}, \"training\": {" TRAINING training "}}"
-#define SMALL CONFIG(", \"tokenizer\": {\"vocab_size\": 300}", "", "")
-
-static TrainConfig *parse_set(const char *text, const char *const *sets, int count, Error *error) {
-    error->message[0] = '\0';
-    return train_config_parse(text, strlen(text), "x.json", sets, count, error);
-}
-
-static TrainConfig *accept_set(const char *text, const char *const *sets, int count) {
-    Error error;
-    TrainConfig *config = parse_set(text, sets, count, &error);
-    if (!config) fail_msg("refused: %s", error.message);
-    return config;
-}
-
-static TrainConfig *accept(const char *text) {
-    return accept_set(text, NULL, 0);
-}
-
-/* The message without the leading "x.json". */
-static void refuse_set(const char *text, const char *set, const char *message) {
-    Error error;
-    TrainConfig *config = parse_set(text, &set, set != NULL, &error);
-    if (config) fail_msg("accepted: %s", set ? set : text);
-    assert_memory_equal(error.message, "x.json", 6);
-    assert_string_equal(error.message + 6, message);
-}
-
-__attribute__((unused)) static void refuse(const char *text, const char *message) {
-    refuse_set(text, NULL, message);
-}
-
-/* Writing and reading again must change nothing, down to the last byte. */
-static void expect_round_trip(const TrainConfig *config) {
-    char *text = train_config_to_json(config);
-    TrainConfig *again = accept(text);
-    char *text_again = train_config_to_json(again);
-    assert_string_equal(text, text_again);
-    assert_memory_equal(&config->model, &again->model, sizeof config->model);
-    free(text);
-    free(text_again);
-    train_config_free(again);
-}
+/* The configuration: defaults, overrides, names and files, and the way back to JSON. */
+#include "config_helpers.h"
 
 static void test_defaults(void **state) {
     (void)state;
@@ -112,10 +54,262 @@ static void test_inner_size(void **state) {
     assert_int_equal(ffn_default_size(FFN_SILU, 16), 64);
 }
 
+static void test_everything_given(void **state) {
+    (void)state;
+    TrainConfig *c = accept(
+        "{\"name\": \"all\", \"seed\": 9007199254740991,"
+        "\"data\": {\"train\": [\"a\", \"b\"], \"valid\": [\"c\", null]},"
+        "\"tokenizer\": {\"vocab_size\": 300, \"special_tokens\": [\"<|é|>\", \"\\ud83d\\ude00\", \"a\"]},"
+        "\"model\": {" MODEL ", \"vocab_size\": 320, \"num_kv_heads\": 2, \"d_ff\": 100,"
+        "  \"norm\": \"post\", \"norm_eps\": 1e-6, \"ffn\": \"gelu\", \"tie_embeddings\": true,"
+        "  \"document_mask\": true, \"position\": {\"type\": \"none\"}},"
+        "\"training\": {" TRAINING ", \"gradient_accumulation\": 3, \"grad_clip\": 0,"
+        "  \"optimizer\": {\"type\": \"sgd\", \"momentum\": 0.5},"
+        "  \"learning_rate\": {\"schedule\": \"cosine\", \"max\": 0.1, \"min\": 0.1,"
+        "                      \"warmup_steps\": 50, \"cosine_steps\": 50},"
+        "  \"log_every\": 1, \"eval_every\": 0, \"eval_batches\": 2, \"checkpoint_every\": 0,"
+        "  \"sample_every\": 0, \"keep_every\": 7, \"recompute\": true}}");
+    assert_string_equal(c->name, "all");
+    assert_int_equal(c->seed, 9007199254740991);
+    assert_int_equal(c->data.train_count, 2);
+    assert_string_equal(c->data.train[1], "b");
+    assert_int_equal(c->data.valid_count, 2);
+    assert_string_equal(c->data.valid[0], "c");
+    assert_null(c->data.valid[1]);
+    assert_int_equal(c->tokenizer.special_token_count, 3);
+    assert_string_equal(c->tokenizer.special_tokens[1], "\xF0\x9F\x98\x80");
+    assert_int_equal(c->model.vocab_size, 320);
+    assert_int_equal(c->model.num_kv_heads, 2);
+    assert_int_equal(c->model.norm, NORM_POST);
+    assert_int_equal(c->model.ffn, FFN_GELU);
+    assert_true(c->model.tie_embeddings && c->model.document_mask);
+    assert_int_equal(c->model.position.type, POSITION_NONE);
+    assert_int_equal(c->optimizer.type, OPTIMIZER_SGD);
+    assert_true(c->optimizer.momentum == 0.5 && c->grad_clip == 0);
+    assert_int_equal(c->learning_rate.cosine_steps, 50);
+    assert_true(c->recompute);
+    assert_int_equal(c->keep_every, 7);
+    expect_round_trip(c);
+    train_config_free(c);
+}
+
+/* Odd, but right. */
+static void test_edges(void **state) {
+    (void)state;
+    static const char *const sets[] = {
+        "training.learning_rate.max=0",
+        "training.learning_rate.max=1e-300",
+        "training.max_steps=0",
+        "training.max_steps=1e3",
+        "training.max_steps=3000000000",
+        "training.max_steps=1e12",
+        "training.optimizer={}",
+        "training.learning_rate={\"schedule\":\"constant\",\"warmup_steps\":1000}",
+        "model={\"context_length\":1,\"d_model\":2,\"num_layers\":1,\"num_heads\":1,\"d_ff\":1}",
+        "tokenizer={\"vocab_size\":256}",
+        "tokenizer={\"vocab_size\":257,\"special_tokens\":[\"a\"]}",
+        "model.vocab_size=1000",
+        "name=ünï cödé \"quoted\"",
+        "data.train=/a path/with 'quotes' and \"more\"",
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        TrainConfig *c = accept_set(SMALL, &sets[i], 1);
+        expect_round_trip(c);
+        train_config_free(c);
+    }
+}
+
+static void test_resolved_text(void **state) {
+    (void)state;
+    TrainConfig *c = accept(SMALL);
+    c->model.vocab_size = 300; /* as the trainer does when the tokenizer is there */
+    char *text = train_config_to_json(c);
+    assert_string_equal(text, "{\n"
+                              "  \"name\": \"x\",\n"
+                              "  \"seed\": 1337,\n"
+                              "  \"data\": {\n"
+                              "    \"train\": \"t.txt\"\n"
+                              "  },\n"
+                              "  \"tokenizer\": {\n"
+                              "    \"vocab_size\": 300,\n"
+                              "    \"special_tokens\": []\n"
+                              "  },\n"
+                              "  \"model\": {\n"
+                              "    \"vocab_size\": 300,\n"
+                              "    \"context_length\": 16,\n"
+                              "    \"d_model\": 32,\n"
+                              "    \"num_layers\": 2,\n"
+                              "    \"num_heads\": 4,\n"
+                              "    \"num_kv_heads\": 4,\n"
+                              "    \"d_ff\": 128,\n"
+                              "    \"norm\": \"pre\",\n"
+                              "    \"norm_eps\": 1e-05,\n"
+                              "    \"ffn\": \"swiglu\",\n"
+                              "    \"tie_embeddings\": false,\n"
+                              "    \"document_mask\": false,\n"
+                              "    \"position\": {\n"
+                              "      \"type\": \"rope\",\n"
+                              "      \"theta\": 10000,\n"
+                              "      \"layout\": \"interleaved\",\n"
+                              "      \"fraction\": 1,\n"
+                              "      \"rotate_values\": false,\n"
+                              "      \"scaling\": {\"type\": \"none\"}\n"
+                              "    }\n"
+                              "  },\n"
+                              "  \"training\": {\n"
+                              "    \"batch_size\": 2,\n"
+                              "    \"gradient_accumulation\": 1,\n"
+                              "    \"max_steps\": 100,\n"
+                              "    \"grad_clip\": 1,\n"
+                              "    \"optimizer\": {\n"
+                              "      \"type\": \"adamw\",\n"
+                              "      \"beta1\": 0.9,\n"
+                              "      \"beta2\": 0.95,\n"
+                              "      \"eps\": 1e-08,\n"
+                              "      \"weight_decay\": 0.1\n"
+                              "    },\n"
+                              "    \"learning_rate\": {\n"
+                              "      \"schedule\": \"cosine\",\n"
+                              "      \"max\": 0.001,\n"
+                              "      \"min\": 0.0001,\n"
+                              "      \"warmup_steps\": 0,\n"
+                              "      \"cosine_steps\": 100\n"
+                              "    },\n"
+                              "    \"log_every\": 10,\n"
+                              "    \"eval_every\": 100,\n"
+                              "    \"eval_batches\": 20,\n"
+                              "    \"checkpoint_every\": 200,\n"
+                              "    \"sample_every\": 500,\n"
+                              "    \"keep_every\": 0,\n"
+                              "    \"recompute\": false\n"
+                              "  }\n"
+                              "}\n");
+    free(text);
+    expect_round_trip(c);
+    train_config_free(c);
+}
+
+static void test_warmup_of_a_short_run(void **state) {
+    (void)state;
+    const char *text = CONFIG(", \"tokenizer\": {\"vocab_size\": 300}", "",
+                              ", \"learning_rate\": {\"warmup_steps\": 40}");
+    TrainConfig *c = accept(text);
+    assert_int_equal(c->learning_rate.cosine_steps, 100);
+    train_config_free(c);
+    static const char *const sets[] = {"training.max_steps=3", "training.max_steps=0"};
+    for (int i = 0; i < 2; i++) {
+        c = accept_set(text, &sets[i], 1);
+        assert_int_equal(c->learning_rate.cosine_steps, 40);
+        expect_round_trip(c);
+        train_config_free(c);
+    }
+}
+
+/* ---- overrides ---- */
+
+static void test_overrides(void **state) {
+    (void)state;
+    static const char *const sets[] = {
+        "training.max_steps=50",
+        "training.max_steps=60", /* the last one counts */
+        "training.optimizer.type=sgd",
+        "training.optimizer.momentum=0.9",
+        "name=other name",
+        "model.position.type=rope",
+        "model.position.scaling.type=yarn",
+        "model.position.scaling.factor=4",
+        "data={\"train\": \"12\"}",
+    };
+    TrainConfig *c = accept_set(SMALL, sets, sizeof sets / sizeof *sets);
+    assert_int_equal(c->max_steps, 60);
+    assert_int_equal(c->learning_rate.cosine_steps, 60);
+    assert_int_equal(c->optimizer.type, OPTIMIZER_SGD);
+    assert_true(c->optimizer.momentum == 0.9);
+    assert_string_equal(c->name, "other name");
+    assert_int_equal(c->model.position.scaling.type, ROPE_SCALING_YARN);
+    assert_string_equal(c->data.train[0], "12");
+    expect_round_trip(c);
+    train_config_free(c);
+    /* A new type starts from its own defaults. */
+    const char *half = CONFIG(", \"tokenizer\": {\"vocab_size\": 300}",
+                              ", \"position\": {\"layout\": \"half\", \"theta\": 500}", "");
+    static const char *const types[] = {"model.position.type=sinusoidal",
+                                        "model.position.type=alibi", "model.position.type=rope"};
+    for (int i = 0; i < 3; i++) {
+        c = accept_set(half, &types[i], 1);
+        assert_int_equal(c->model.position.layout, LAYOUT_INTERLEAVED);
+        train_config_free(c);
+    }
+    refuse_set(SMALL, "training.max_stps=5",
+               " with --set training.max_stps=5: unknown key "
+               "\"training.max_stps\"; did you mean \"max_steps\"?");
+    refuse_set(SMALL, "trainig.max_steps=5",
+               " with --set trainig.max_steps=5: unknown key \"trainig\"; "
+               "did you mean \"training\"?");
+    refuse_set(SMALL, "model={}",
+               " with --set model={}: model.context_length is missing; it has no "
+               "default");
+    refuse_set(SMALL, "training.batch_size.x=1",
+               ": --set training.batch_size.x=1: what stands before \"x\" is not an object");
+    refuse_set(SMALL, "name=12",
+               " with --set name=12: name is 12; it must be text in double quotes, not "
+               "empty");
+}
+
+static void test_names_from_files(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *name;
+    } cases[] = {{"configs/tiny.json", "tiny"},
+                 {"x", "x"},
+                 {"a b.json", "a b"},
+                 {".json", ".json"},
+                 {"dir/", "run"},
+                 {"..", "run"},
+                 {"a.json.json", "a.json"},
+                 {"-", "-"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Error error;
+        TrainConfig *c = train_config_parse(SMALL, strlen(SMALL), cases[i].file, NULL, 0, &error);
+        assert_non_null(c);
+        assert_string_equal(c->name, cases[i].name);
+        train_config_free(c);
+    }
+}
+
+/* ---- files ---- */
+
+static void test_shipped_configs(void **state) {
+    (void)state;
+    static const char *const files[] = {"configs/tiny.json", "configs/cs336.json"};
+    static const char *const names[] = {"tiny", "cs336"};
+    for (int i = 0; i < 2; i++) {
+        Error error;
+        TrainConfig *c = train_config_read(files[i], NULL, 0, &error);
+        if (!c) fail_msg("%s", error.message);
+        assert_string_equal(c->name, names[i]);
+        assert_int_equal(c->data.train_count, 2);
+        expect_round_trip(c);
+        train_config_free(c);
+    }
+}
+
+static void test_missing_files(void **state) {
+    (void)state;
+    Error error;
+    assert_null(train_config_read("no/such.json", NULL, 0, &error));
+    assert_string_equal(error.message, "no/such.json: no such file; check the path");
+    assert_null(train_config_read("tests", NULL, 0, &error));
+    assert_string_equal(error.message, "tests: is a directory; a file is needed here");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_inner_size),
+        cmocka_unit_test(test_defaults),         cmocka_unit_test(test_inner_size),
+        cmocka_unit_test(test_everything_given), cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_resolved_text),    cmocka_unit_test(test_warmup_of_a_short_run),
+        cmocka_unit_test(test_overrides),        cmocka_unit_test(test_names_from_files),
+        cmocka_unit_test(test_shipped_configs),  cmocka_unit_test(test_missing_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

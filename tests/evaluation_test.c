@@ -28,7 +28,8 @@ static double expected_loss(const Model *model, Tape *tape, int64_t start, int64
     for (int64_t i = 0; i <= at; i++) window[i] = (int32_t)ids[start + i];
     ModelInput input = {.B = 1, .T = at + 1, .ids = window};
     int64_t V = model->config.vocab_size;
-    const real *logits = model_logits(model, tape, model_hidden(model, tape, &input))->data + at * V;
+    const real *logits =
+        model_logits(model, tape, model_hidden(model, tape, &input))->data + at * V;
     double sum = 0;
     for (int64_t v = 0; v < V; v++) sum += exp((double)logits[v]);
     double loss = log(sum) - (double)logits[ids[start + at + 1]];

@@ -1,19 +1,15 @@
-/* Strict JSON: what is accepted, what is refused and where, and that writing reads back. */
+/* Strict JSON: what is accepted, what is refused, and with which line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include <float.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json.h"
-#include "base/json_object.h"
-#include "base/json_override.h"
 #include "base/json_writer.h"
-#include "base/random.h"
-#include "base/text.h"
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 
@@ -203,11 +199,30 @@ static void test_depth(void **state) {
     expect(objects, strlen(objects), NULL);
     expect(more, strlen(more), "x.json: line 1, column 321: brackets nested more than 64 deep");
     free(deepest), free(deeper), free(objects), free(more);
+}
+
+/* In a thread with little stack: neither hostile nesting nor the deepest allowed may need more. */
+static void *parse_with_little_stack(void *unused) {
     size_t length = 10000000; /* recursion would need hundreds of megabytes of stack */
     char *endless = allocate(length, 1);
     memset(endless, '[', length);
     expect(endless, length, "x.json: line 1, column 65: brackets nested more than 64 deep");
     free(endless);
+    char *deepest = nested(64, "{\"a\":", "1", "}");
+    expect(deepest, strlen(deepest), NULL);
+    free(deepest);
+    return unused;
+}
+
+static void test_depth_with_little_stack(void **state) {
+    (void)state;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, parse_with_little_stack, NULL), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
 }
 
 static void test_large_object_is_fast(void **state) {
@@ -279,279 +294,6 @@ static void test_get_is_exact(void **state) {
     cJSON_Delete(root);
 }
 
-/* ---- writing ---- */
-
-static void test_writer_layout(void **state) {
-    (void)state;
-    JsonWriter writer = {0};
-    json_begin_object(&writer, JSON_ON_LINES);
-    json_member_string(&writer, "name", "a\"b\\c\n\x01\x7F\xC3\xA9");
-    json_key(&writer, "list"), json_begin_array(&writer, JSON_ON_ONE_LINE);
-    json_put_whole(&writer, INT64_MIN), json_put_real(&writer, 0.1), json_put_bool(&writer, true);
-    json_put_null(&writer);
-    json_begin_object(&writer, JSON_ON_LINES), json_end(&writer); /* stays on the line */
-    json_end(&writer);
-    json_key(&writer, "empty"), json_begin_object(&writer, JSON_ON_LINES), json_end(&writer);
-    json_key(&writer, "inner"), json_begin_object(&writer, JSON_ON_LINES);
-    json_member_bool(&writer, "x", false);
-    json_end(&writer);
-    json_end(&writer);
-    size_t length;
-    char *text = json_writer_finish(&writer, &length);
-    assert_string_equal(text, "{\n"
-                              "  \"name\": \"a\\\"b\\\\c\\n\\u0001\x7F\xC3\xA9\",\n"
-                              "  \"list\": [-9223372036854775808, 0.1, true, null, {}],\n"
-                              "  \"empty\": {},\n"
-                              "  \"inner\": {\n"
-                              "    \"x\": false\n"
-                              "  }\n"
-                              "}\n");
-    assert_int_equal(length, strlen(text));
-    expect(text, length, NULL);
-    free(text);
-    JsonWriter compact = {.compact = true};
-    json_begin_object(&compact, JSON_ON_LINES);
-    json_key(&compact, "a"), json_begin_array(&compact, JSON_ON_LINES);
-    json_put_whole(&compact, 1), json_put_whole(&compact, 2);
-    json_end(&compact);
-    json_member_real(&compact, "b", 6e-3);
-    json_end(&compact);
-    text = json_writer_finish(&compact, NULL);
-    assert_string_equal(text, "{\"a\":[1,2],\"b\":0.006}");
-    free(text);
-}
-
-static void test_writer_strings_read_back(void **state) {
-    (void)state;
-    for (uint64_t round = 0; round < 2000; round++) {
-        char text[24];
-        size_t length = random_below(1, RANDOM_TEST, 100 * round, 20);
-        for (size_t i = 0; i < length; i++) /* 1…127: every text of these is UTF-8 */
-            text[i] = (char)(1 + random_below(1, RANDOM_TEST, 100 * round + i + 1, 127));
-        text[length] = '\0';
-        char *quoted = json_quote(text);
-        cJSON *node = json_parse(quoted, strlen(quoted), "x", NULL);
-        assert_non_null(node);
-        assert_string_equal(node->valuestring, text);
-        cJSON_Delete(node);
-        free(quoted);
-    }
-    char *replaced = json_quote("a\xFF\xE2\x82z");
-    assert_string_equal(replaced, "\"a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz\"");
-    free(replaced);
-}
-
-static void test_reals_read_back(void **state) {
-    (void)state;
-    static const double values[] = {0,    -0.0,    0.1,     1e-3,   6e-3,          1.0 / 3, 1e22,
-                                    1e23, DBL_MAX, DBL_MIN, 5e-324, 123456789.125, 1e-300};
-    char text[32];
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        real_to_text(values[i], text);
-        assert_true(strtod(text, NULL) == values[i]);
-        expect(text, strlen(text), NULL);
-    }
-    for (uint64_t i = 0; i < 20000; i++) {
-        uint64_t bits = random_u64(2, RANDOM_TEST, i);
-        double value;
-        memcpy(&value, &bits, sizeof value);
-        if (value - value != 0) continue; /* infinite or NaN */
-        real_to_text(value, text);
-        double back = strtod(text, NULL);
-        assert_memory_equal(&back, &value, sizeof value);
-    }
-    real_to_text(0.1, text);
-    assert_string_equal(text, "0.1");
-    real_to_text(10000, text);
-    assert_string_equal(text, "10000");
-}
-
-/* ---- base/text.h ---- */
-
-static void test_text_numbers(void **state) {
-    (void)state;
-    int64_t whole;
-    assert_true(text_to_whole("9223372036854775807", &whole) && whole == INT64_MAX);
-    assert_true(text_to_whole("-9223372036854775808", &whole) && whole == INT64_MIN);
-    assert_true(text_to_whole("007", &whole) && whole == 7);
-    static const char *const bad_whole[] = {"",
-                                            "-",
-                                            "+1",
-                                            " 1",
-                                            "1 ",
-                                            "1e3",
-                                            "1.",
-                                            "0x1",
-                                            "--1",
-                                            "9223372036854775808",
-                                            "-9223372036854775809",
-                                            "99999999999999999999"};
-    for (size_t i = 0; i < sizeof bad_whole / sizeof *bad_whole; i++)
-        if (text_to_whole(bad_whole[i], &whole)) fail_msg("accepted %s", bad_whole[i]);
-    double real;
-    assert_true(text_to_real("-1.5e-3", &real) && real == -1.5e-3);
-    assert_true(text_to_real(".5", &real) && real == 0.5);
-    assert_true(text_to_real("3.", &real) && real == 3);
-    static const char *const bad_real[] = {"",      ".",  "-",     "inf",     "nan",  "0x1p3",
-                                           "1,5",   "1e", "1e+",   "e5",      "1e5x", " 1",
-                                           "1e999", "+1", "1.5.5", "infinity"};
-    for (size_t i = 0; i < sizeof bad_real / sizeof *bad_real; i++)
-        if (text_to_real(bad_real[i], &real)) fail_msg("accepted %s", bad_real[i]);
-}
-
-static void test_intervals(void **state) {
-    (void)state;
-    assert_true(interval_contains("[0, 1)", 0));
-    assert_false(interval_contains("[0, 1)", 1));
-    assert_false(interval_contains("(0, 1]", 0));
-    assert_true(interval_contains("(0, 1]", 1));
-    assert_true(interval_contains("(0, inf)", 1e308));
-    assert_false(interval_contains("(-inf, inf)", strtod("nan", NULL)));
-    assert_false(interval_contains("[0, inf)", strtod("inf", NULL)));
-}
-
-static void test_nearest_name(void **state) {
-    (void)state;
-    static const char *const names[] = {"d_model", "num_layers", "num_heads", "num_kv_heads",
-                                        "min"};
-    assert_string_equal(nearest_name("d_modle", names, 5), "d_model");
-    assert_string_equal(nearest_name("num_layer", names, 5), "num_layers");
-    assert_string_equal(nearest_name("D_MODEL", names, 5), "d_model");
-    assert_string_equal(nearest_name("n_heads", names, 5), "num_heads");
-    assert_string_equal(nearest_name("mni", names, 5), "min");
-    assert_null(nearest_name("vocabulary", names, 5));
-    assert_null(nearest_name("", names, 5));
-    char longest[5000];
-    memset(longest, 'x', sizeof longest);
-    longest[sizeof longest - 1] = '\0';
-    assert_null(nearest_name(longest, names, 5));
-}
-
-/* ---- reading settings, overrides ---- */
-
-static void test_object_messages(void **state) {
-    (void)state;
-    cJSON *tree = json_parse(TEXT("{\"a\": {\"n\": 3, \"r\": 0.5, \"b\": true, \"c\": \"two\", "
-                                  "\"s\": \"text\", \"l\": [\"x\", \"y\"]}}"),
-                             "x.json", NULL);
-    Error error = {""};
-    JsonReader reader = {.file = "x.json", .error = &error};
-    static const char *const choices[] = {"one", "two"};
-    JsonObject root = json_object_root(&reader, tree), a = json_object_child(&root, "a");
-    assert_int_equal(json_object_whole(&a, "n", 0, 1, 3), 3);
-    assert_true(json_object_real(&a, "r", 0, "(0, 1)") == 0.5);
-    assert_true(json_object_bool(&a, "b", false));
-    assert_int_equal(json_object_choice(&a, "c", 0, choices, 2), 1);
-    char *string = json_object_string(&a, "s");
-    assert_string_equal(string, "text");
-    int64_t count;
-    char **list = json_object_strings(&a, "l", false, false, &count);
-    assert_int_equal(count, 2);
-    assert_string_equal(list[1], "y");
-    assert_int_equal(json_object_whole(&a, "absent", 42, 0, 50), 42);
-    json_object_end(&a);
-    json_object_end(&root);
-    assert_false(reader.failed);
-    free(string);
-    string_list_free(list, count);
-    /* The same with every value wrong. */
-    static const struct {
-        const char *text, *message;
-    } cases[] = {
-        {"{\"n\": 4}", "x.json: a.n is 4; it must be a whole number from 1 to 3"},
-        {"{\"n\": \"3\"}", "x.json: a.n is \"3\"; it must be a whole number from 1 to 3"},
-        {"{\"n\": null}", "x.json: a.n is null; it must be a whole number from 1 to 3"},
-        {"{\"n\": 1.5}", "x.json: a.n is 1.5; it must be a whole number from 1 to 3"},
-        {"{\"r\": 1}", "x.json: a.r is 1; it must be a number in (0, 1)"},
-        {"{\"b\": 1}", "x.json: a.b is 1; it must be true or false"},
-        {"{\"c\": \"tow\"}",
-         "x.json: a.c is \"tow\"; it must be \"one\" or \"two\"; did you mean \"two\"?"},
-        {"{\"c\": 2}", "x.json: a.c is 2; it must be \"one\" or \"two\""},
-        {"[]", "x.json: a is []; it must be an object: { \"key\": value, … }"},
-        {"{\"m\": 1}", "x.json: unknown key \"a.m\"; did you mean \"n\"?"},
-        {"{\"something\": 1}",
-         "x.json: unknown key \"a.something\"; known here: \"n\", \"r\", \"b\", "
-         "\"c\", \"must\""},
-        {"{}", "x.json: a.must is missing; it has no default"},
-    };
-    cJSON_Delete(tree);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *text = string_format("{\"a\": %s}", cases[i].text);
-        tree = json_parse(text, strlen(text), "x.json", NULL);
-        reader = (JsonReader){.file = "x.json", .error = &error};
-        root = json_object_root(&reader, tree);
-        a = json_object_child(&root, "a");
-        json_object_whole(&a, "n", 1, 1, 3);
-        json_object_real(&a, "r", 0.5, "(0, 1)");
-        json_object_bool(&a, "b", true);
-        json_object_choice(&a, "c", 0, choices, 2);
-        json_object_whole(&a, "must", JSON_REQUIRED, 1, 3);
-        json_object_end(&a);
-        json_object_end(&root);
-        assert_true(reader.failed);
-        assert_string_equal(error.message, cases[i].message);
-        cJSON_Delete(tree);
-        free(text);
-    }
-}
-
-/* Applies overrides to {"a": {"b": 1}, "o": {"type": "x", "p": 1}} and compares the outcome. */
-static void expect_override(const char *text, const char *result, const char *message) {
-    cJSON *root = json_parse(TEXT("{\"a\":{\"b\":1},\"o\":{\"type\":\"x\",\"p\":1}}"), "x", NULL);
-    Error error = {""};
-    bool done = json_override(root, text, "x.json", &error);
-    char *printed = cJSON_PrintUnformatted(root);
-    if (message) {
-        assert_false(done);
-        assert_string_equal(error.message, message);
-    } else {
-        assert_true(done);
-        assert_string_equal(printed, result);
-    }
-    cJSON_free(printed);
-    cJSON_Delete(root);
-}
-
-static void test_overrides(void **state) {
-    (void)state;
-    expect_override("a.b=2", "{\"a\":{\"b\":2},\"o\":{\"type\":\"x\",\"p\":1}}", NULL);
-    expect_override("a.c=[1, \"x\"]",
-                    "{\"a\":{\"b\":1,\"c\":[1,\"x\"]},\"o\":{\"type\":\"x\",\"p\":1}}", NULL);
-    expect_override("a.c=some text",
-                    "{\"a\":{\"b\":1,\"c\":\"some text\"},\"o\":{\"type\":\"x\",\"p\":1}}", NULL);
-    expect_override("a.c=x=y", "{\"a\":{\"b\":1,\"c\":\"x=y\"},\"o\":{\"type\":\"x\",\"p\":1}}",
-                    NULL);
-    expect_override("a.c=01", "{\"a\":{\"b\":1,\"c\":\"01\"},\"o\":{\"type\":\"x\",\"p\":1}}",
-                    NULL);
-    expect_override("a.c=", "{\"a\":{\"b\":1,\"c\":\"\"},\"o\":{\"type\":\"x\",\"p\":1}}", NULL);
-    expect_override("a={\"z\":{}}", "{\"o\":{\"type\":\"x\",\"p\":1},\"a\":{\"z\":{}}}", NULL);
-    expect_override("n.m.k=true",
-                    "{\"a\":{\"b\":1},\"o\":{\"type\":\"x\",\"p\":1},\"n\":{\"m\":{\"k\":true}}}",
-                    NULL);
-    expect_override("o.type=y", "{\"a\":{\"b\":1},\"o\":{\"type\":\"y\"}}", NULL);
-    expect_override("o.p=2", "{\"a\":{\"b\":1},\"o\":{\"type\":\"x\",\"p\":2}}", NULL);
-    expect_override("A.b=2", "{\"a\":{\"b\":1},\"o\":{\"type\":\"x\",\"p\":1},\"A\":{\"b\":2}}",
-                    NULL);
-    expect_override("a.b.c=2", NULL,
-                    "x.json: --set a.b.c=2: what stands before \"c\" is not an object");
-    expect_override("a.b", NULL, "--set a.b: must be KEY=VALUE, as in training.max_steps=50");
-    const char *dots = "must be KEY=VALUE, with dots between the parts of the key, as in "
-                       "training.max_steps=50";
-    static const char *const bad[] = {"=1", ".a=1", "a.=1", "a..b=1", "."};
-    for (size_t i = 0; i < 4; i++) {
-        char *message = string_format("--set %s: %s", bad[i], dots);
-        expect_override(bad[i], NULL, message);
-        free(message);
-    }
-    expect_override("a.b=\xFF", NULL, "--set a.b=\xFF: is not valid UTF-8");
-    char *deep = nested(100, "k.", "k=1", "");
-    Error error;
-    cJSON *root = json_parse(TEXT("{}"), "x", NULL);
-    assert_false(json_override(root, deep, "x", &error));
-    cJSON_Delete(root);
-    free(deep);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepts),
@@ -561,17 +303,10 @@ int main(void) {
         cmocka_unit_test(test_refuses_strings),
         cmocka_unit_test(test_refuses_duplicates),
         cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_depth_with_little_stack),
         cmocka_unit_test(test_large_object_is_fast),
         cmocka_unit_test(test_whole_numbers),
         cmocka_unit_test(test_get_is_exact),
-        cmocka_unit_test(test_writer_layout),
-        cmocka_unit_test(test_writer_strings_read_back),
-        cmocka_unit_test(test_reals_read_back),
-        cmocka_unit_test(test_text_numbers),
-        cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_nearest_name),
-        cmocka_unit_test(test_object_messages),
-        cmocka_unit_test(test_overrides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

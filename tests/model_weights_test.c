@@ -49,8 +49,9 @@ static void what_does_not_fit_is_named(void **state) {
     Error error;
     assert_true(model_weights_save(model, path, &error));
     other = config, other.d_ff += 8;
-    assert_refused(&other, path, "'layers.0.ffn.w1.weight' is 24 x 16, and the model's config asks "
-                                 "for 32 x 16");
+    assert_refused(&other, path,
+                   "'layers.0.ffn.w1.weight' is 24 x 16, and the model's config asks "
+                   "for 32 x 16");
     other = config, other.num_layers += 1;
     assert_refused(&other, path, "'layers.2.ln1.weight' is missing");
     other = config, other.num_layers -= 1;

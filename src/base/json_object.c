@@ -39,9 +39,14 @@ static char *key_path(const JsonObject *object, const char *key) {
     return string_format("%s%s%s", object->path, *object->path ? "." : "", key);
 }
 
-/* A value as it may stand in a message: JSON, cut short, never inside a character. */
+/* A value as it may stand in a message: JSON, cut short, never inside a character; to be freed. */
 static char *value_text(const cJSON *node) {
     enum { LONGEST = 100 };
+    if (cJSON_IsNumber(node)) { /* cJSON rounds to 15 digits, which hides why 2^53 is refused */
+        char *digits = allocate(32, 1);
+        real_to_text(node->valuedouble, digits);
+        return digits;
+    }
     char *text = cJSON_PrintUnformatted(node);
     char *copy = string_copy(text ? text : "?");
     cJSON_free(text);
@@ -61,6 +66,12 @@ static void value_error(JsonObject *object, const char *key, const cJSON *node,
     json_reader_error(object->reader, path, "%s is %s; it must be %s", path, value, allowed);
     free(path);
     free(value);
+}
+
+static void missing_error(JsonObject *object, const char *key) {
+    char *path = key_path(object, key);
+    json_reader_error(object->reader, path, "%s is missing; it has no default", path);
+    free(path);
 }
 
 /* ---- objects ---- */
@@ -154,7 +165,7 @@ int json_object_choice(JsonObject *object, const char *key, int64_t fallback,
                        const char *const *choices, int choice_count) {
     const cJSON *node = find(object, key);
     if (fallback == JSON_REQUIRED) {
-        json_object_require(object, key);
+        if (!node) missing_error(object, key); /* at once: which other keys are known hangs on it */
         fallback = 0;
     }
     if (!node) return (int)fallback;
@@ -240,8 +251,5 @@ void json_object_end(JsonObject *object) {
         unknown_key_error(object, child->string);
         return;
     }
-    if (!object->missing) return;
-    char *path = key_path(object, object->missing);
-    json_reader_error(object->reader, path, "%s is missing; it has no default", path);
-    free(path);
+    if (object->missing) missing_error(object, object->missing);
 }

@@ -58,7 +58,7 @@ int64_t json_object_whole(JsonObject *object, const char *key, int64_t fallback,
 /* `interval` as in text.h: "[0, 1)". */
 double json_object_real(JsonObject *object, const char *key, double fallback, const char *interval);
 bool json_object_bool(JsonObject *object, const char *key, bool fallback);
-/* One of `choices`, as its number. `fallback` may be JSON_REQUIRED. */
+/* One of `choices`, as its number. With JSON_REQUIRED an absent key is reported at once. */
 int json_object_choice(JsonObject *object, const char *key, int64_t fallback,
                        const char *const *choices, int choice_count);
 /* A string that is not empty, as a copy for the caller to free; NULL when absent. */

@@ -3,6 +3,9 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -31,7 +34,46 @@ void parallel_flush_denormals(void) {
 #endif
 }
 
+#if defined(__linux__) && defined(__x86_64__)
+/* The kernels OpenBLAS should have taken, or NULL when its choice is all right. */
+static const char *better_kernel(void) {
+    static const char *const old[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Atom"};
+    bool is_old = false;
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+        is_old = is_old || strcmp(openblas_get_corename(), old[i]) == 0;
+    __builtin_cpu_init();
+    if (!is_old || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return NULL;
+    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return avx512 ? "SkylakeX" : "Haswell";
+}
+
+/* Starts this program again, with the same arguments, if that gives it better kernels. Returns
+ * when it does not, or when it cannot be done: a slow program is better than none. */
+static void restart_with_better_kernel(void) {
+    const char *kernel = getenv("OPENBLAS_CORETYPE") ? NULL : better_kernel();
+    FILE *file = kernel ? fopen("/proc/self/cmdline", "rbe") : NULL;
+    if (!file) return;
+    static char text[1 << 21]; /* the kernel's own limit on arguments */
+    size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++) count += text[i] == '\0';
+    char **argv = calloc(count + 1, sizeof *argv);
+    if (argv && size < sizeof text && setenv("OPENBLAS_CORETYPE", kernel, 1) == 0) {
+        char *next = text;
+        for (size_t i = 0; i < count; i++, next += strlen(next) + 1) argv[i] = next;
+        execv("/proc/self/exe", argv);
+        unsetenv("OPENBLAS_CORETYPE");
+    }
+    free(argv);
+}
+#else
+static void restart_with_better_kernel(void) {}
+#endif
+
 int parallel_start(int threads) {
+    restart_with_better_kernel();
     openblas_set_num_threads(1);
     if (threads <= 0) threads = parallel_available();
     omp_set_dynamic(0); /* an explicit number is obeyed, also on a busy machine */

@@ -1,9 +1,8 @@
 #include "model/model_config.h"
 
-#include <assert.h>
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
+
+#include "model/position_tables.h"
 
 /* Wide enough for any model that fits a machine, narrow enough that a product of three stays in 63
  * bits. What does not fit this machine is refused later, with the bytes it needs. */
@@ -52,10 +51,6 @@ const char *ffn_name(FfnType ffn) {
 bool position_is_absolute(PositionType type) {
     return type == POSITION_SINUSOIDAL || type == POSITION_SINUSOIDAL_LEARNED ||
            type == POSITION_LEARNED || type == POSITION_INDEX;
-}
-
-int64_t rope_rotated_size(const ModelConfig *config) {
-    return (int64_t)((double)(config->d_model / config->num_heads) * config->position.fraction);
 }
 
 int64_t ffn_default_size(FfnType ffn, int64_t d_model) {
@@ -165,45 +160,20 @@ void model_config_read(JsonObject *object, ModelConfig *config) {
 
 /* ---- conditions between keys ---- */
 
-static bool check_scaling(const ModelConfig *config, int64_t rotated, JsonReader *reader) {
-    const RopeScaling *scaling = &config->position.scaling;
-    bool ntk = scaling->type == ROPE_SCALING_NTK || scaling->type == ROPE_SCALING_DYNAMIC_NTK;
-    if (ntk && rotated <= 2)
-        return json_reader_error(
-            reader, "model.position.scaling.type",
-            "model.position.scaling.type is \"%s\"; it needs more than 2 rotated elements in a head, and there are %" PRId64,
-            scaling_names[scaling->type], rotated);
-    if (scaling->type == ROPE_SCALING_YARN && scaling->beta_fast <= scaling->beta_slow)
-        return json_reader_error(
-            reader, "model.position.scaling.beta_fast",
-            "model.position.scaling.beta_fast is %g; it must be above beta_slow (%g)",
-            scaling->beta_fast, scaling->beta_slow);
-    if (scaling->type == ROPE_SCALING_LLAMA3 &&
-        scaling->high_freq_factor <= scaling->low_freq_factor)
-        return json_reader_error(
-            reader, "model.position.scaling.high_freq_factor",
-            "model.position.scaling.high_freq_factor is %g; it must be above low_freq_factor (%g)",
-            scaling->high_freq_factor, scaling->low_freq_factor);
-    return true;
+/* What the arithmetic of the rotation cannot take. */
+static bool check_rope(const ModelConfig *config, JsonReader *reader) {
+    int64_t d_head = config->d_model / config->num_heads;
+    Error reason;
+    if (position_rope_check(&config->position, d_head, &reason)) return true;
+    int64_t rotated = position_rope_rotated(&config->position, d_head);
+    bool by_heads = config->position.fraction == 1 && rotated % 2 != 0;
+    return json_reader_error(reader, by_heads ? "model.num_heads" : "model.position", "%s%s",
+                             reason.message, by_heads ? " (model.d_model / model.num_heads)" : "");
 }
 
 static bool check_position(const ModelConfig *config, JsonReader *reader) {
     const PositionConfig *position = &config->position;
-    if (position->type == POSITION_ROPE) {
-        int64_t head = config->d_model / config->num_heads, rotated = rope_rotated_size(config);
-        if (rotated < 2 || rotated % 2 != 0)
-            return json_reader_error(
-                reader, position->fraction < 1 ? "model.position.fraction" : "model.num_heads",
-                "rope rotates pairs, but d_model %" PRId64 " / num_heads %" PRId64
-                " gives heads of %" PRId64 " elements, of which fraction %g rotates %" PRId64
-                "; change model.d_model, model.num_heads or model.position.fraction so that this number is even",
-                config->d_model, config->num_heads, head, position->fraction, rotated);
-        return check_scaling(config, rotated, reader);
-    }
-    if (position->type == POSITION_T5 && position->buckets % 2 != 0)
-        return json_reader_error(reader, "model.position.buckets",
-                                 "model.position.buckets is %" PRId64 "; it must be even",
-                                 position->buckets);
+    if (position->type == POSITION_ROPE) return check_rope(config, reader);
     if (position->type == POSITION_T5 && position->max_distance <= position->buckets / 2)
         return json_reader_error(reader, "model.position.max_distance",
                                  "model.position.max_distance is %" PRId64

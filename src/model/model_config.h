@@ -84,9 +84,6 @@ const char *rope_scaling_name(RopeScalingType type);
 const char *norm_name(NormPlacement norm);
 const char *ffn_name(FfnType ffn);
 
-/* The elements of a head that rope rotates: int(d_model / num_heads · fraction). */
-int64_t rope_rotated_size(const ModelConfig *config);
-
 /* The default inner size: 8/3·d_model for SwiGLU (three matrices then hold as many parameters as the
  * usual two at 4·d_model), else 4·d_model; rounded up to a multiple of 64. */
 int64_t ffn_default_size(FfnType ffn, int64_t d_model);

@@ -23,8 +23,8 @@ typedef struct HeadLoss {
  * The arrays must live until it returns. */
 void head_loss(Tape *tape, Tensor *x, Tensor *weight, const HeadLoss *loss);
 
-/* One row of logits: returns the loss and, where gradient is wanted (weight·scale = factor ≠ 0 or
- * not), turns the row into dz in place. Exposed for the tests. A row of -infinity gives loss +inf. */
+/* One row of logits: returns the loss and turns the row into dz = factor · (softmax − onehot) in place.
+ * For the tests. */
 real cross_entropy_row(real *logits, int64_t V, int32_t target, real factor);
 
 #endif

@@ -78,6 +78,12 @@ static void release(Tape *tape, Tensor *x) {
 
 /* ---- forward ---- */
 
+/* Whether sharing an operation out takes less time than waking the team: a few microseconds. */
+static bool worth_a_team(const Node *node) {
+    int64_t flops = node->operation->flops ? node->operation->flops(node) : 0;
+    return tensor_size(node->output) + flops / 16 > 1 << 13;
+}
+
 /* Calls forward or backward over all units, split over the team when there is one to use. */
 static void run(Tape *tape, Node *node, bool backward) {
     const Operation *operation = node->operation;
@@ -85,9 +91,8 @@ static void run(Tape *tape, Node *node, bool backward) {
         backward ? operation->backward : operation->forward;
     int64_t units = operation->units ? operation->units(node) : 1;
     int64_t scratch = operation->scratch ? operation->scratch(node, backward) : 0;
-    int team = parallel_active() || (backward && !operation->backward_splits)
-                   ? 1
-                   : parallel_threads();
+    bool alone = parallel_active() || (backward && !operation->backward_splits);
+    int team = alone || !worth_a_team(node) ? 1 : parallel_threads();
     if (team > units) team = (int)units;
     if (units == 0) return;
     real *memory = scratch ? pool_take(&tape->pool, (size_t)(scratch * team) * sizeof(real)) : NULL;
@@ -119,8 +124,9 @@ static void ensure_values(Tape *tape, Tensor *x) {
 static void compute(Tape *tape, Node *node) {
     for (int i = 0; i < node->input_count; i++) ensure_values(tape, node->inputs[i]);
     make_resident(tape, node->output);
-    if (!node->kept && node->kept_size)
+    if (!node->kept_resident && node->kept_size)
         node->kept = arena_take(&tape->activations, (size_t)node->kept_size * sizeof(real));
+    node->kept_resident = true;
     run(tape, node, false);
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i]->transient) release(tape, node->inputs[i]);
@@ -199,7 +205,7 @@ Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
         segment->end_node = tape->node_count;
         for (int64_t i = segment->first_node; i < segment->end_node; i++) {
             tape->nodes[i]->segment = tape->segment_count;
-            tape->nodes[i]->kept = NULL;
+            tape->nodes[i]->kept_resident = false;
             tape->nodes[i]->output->resident = false;
         }
         if (tape->segment_count == tape->segment_capacity) {
@@ -233,7 +239,7 @@ static void recompute_segment(Tape *tape, Segment *segment) {
 static void drop_segment(Tape *tape, const Segment *segment) {
     for (int64_t i = segment->first_node; i < segment->end_node; i++) {
         Node *node = tape->nodes[i];
-        node->kept = NULL;
+        node->kept_resident = false;
         if (!node->output->pooled) node->output->resident = false;
     }
     arena_rewind(&tape->activations, segment->mark);

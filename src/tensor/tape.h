@@ -57,6 +57,7 @@ struct Node {
     const void *options; /* the operation's own settings, copied to the tape */
     real *kept;          /* numbers forward leaves for backward (1/rms, log-sum-exp) */
     int64_t kept_size;
+    bool kept_resident; /* the arena holds it (in a dry run without an address) */
     int64_t segment; /* index of the recomputed segment it belongs to, or -1 */
 
     /* During backward: the output's gradient, and for each input where its part goes (NULL: nobody

@@ -74,10 +74,8 @@ enum { SLICE_POSITIONS = 768, SLICES_PER_THREAD = 4 };
 
 Evaluator *evaluator_new(const Model *model, Tape *tapes) {
     Evaluator *evaluator = allocate_zeroed(1, sizeof *evaluator);
-    *evaluator = (Evaluator){.model = model,
-                             .tapes = tapes,
-                             .own_tapes = !tapes,
-                             .threads = parallel_threads()};
+    *evaluator = (Evaluator){
+        .model = model, .tapes = tapes, .own_tapes = !tapes, .threads = parallel_threads()};
     if (tapes) return evaluator;
     evaluator->tapes = allocate((size_t)evaluator->threads, sizeof *evaluator->tapes);
     for (int i = 0; i < evaluator->threads; i++)
@@ -191,8 +189,8 @@ static void add_row(const Evaluator *e, int64_t i, const EvaluationOptions *opti
     result->sequences++;
 }
 
-bool evaluate(Evaluator *evaluator, const EvaluationSource *source, const EvaluationOptions *options,
-              Evaluation *result, Error *error) {
+bool evaluate(Evaluator *evaluator, const EvaluationSource *source,
+              const EvaluationOptions *options, Evaluation *result, Error *error) {
     Evaluator *e = evaluator;
     *result = (Evaluation){0};
     static const EvaluationOptions nothing_special = {0};
@@ -215,10 +213,11 @@ bool evaluate(Evaluator *evaluator, const EvaluationSource *source, const Evalua
                               done + slice * e->rows) &&
                     known;
         if (!known)
-            return error_set(error,
-                             "the text has an id that the model's vocabulary of %lld does not have; "
-                             "use the tokenizer that the model was trained with",
-                             (long long)e->model->config.vocab_size);
+            return error_set(
+                error,
+                "the text has an id that the model's vocabulary of %lld does not have; "
+                "use the tokenizer that the model was trained with",
+                (long long)e->model->config.vocab_size);
         int64_t sequences = slices * e->rows < left ? slices * e->rows : left;
         for (int64_t i = 0; i < sequences; i++) add_row(e, i, options, result);
         if (options->progress &&

@@ -87,7 +87,7 @@ typedef struct EvaluationOptions {
 
 /* Evaluates all sequences of the source; `options` may be NULL. Errors: no sequences, an id outside of
  * the vocabulary, a T beyond what the model's positions reach, a loss that is not finite. */
-bool evaluate(Evaluator *evaluator, const EvaluationSource *source, const EvaluationOptions *options,
-              Evaluation *result, Error *error);
+bool evaluate(Evaluator *evaluator, const EvaluationSource *source,
+              const EvaluationOptions *options, Evaluation *result, Error *error);
 
 #endif

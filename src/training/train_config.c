@@ -76,7 +76,7 @@ static void read_data_files(JsonObject *object, DataConfig *data) {
     data->train = json_object_strings(object, "train", true, false, &data->train_count);
     data->valid = json_object_strings(object, "valid", true, true, &data->valid_count);
     json_object_require(object, "train");
-    if (data->valid_count > 0 && data->valid_count != data->train_count)
+    if (data->train && data->valid && data->valid_count != data->train_count)
         json_reader_error(object->reader, "data.valid",
                           "data.valid has %" PRId64 " entries and data.train has %" PRId64
                           "; they are pairs (null stands for no file)",

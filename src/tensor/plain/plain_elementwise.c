@@ -70,5 +70,5 @@ real plain_cross_entropy_row(real *logits, int64_t V, int32_t target, real facto
         double p = exp((double)logits[j] - largest) / sum;
         logits[j] = (real)((p - (j == target)) * (double)factor);
     }
-    return (real)(log(sum) + largest - at_target);
+    return (real)(log(sum) + (largest - at_target));
 }

@@ -1,0 +1,46 @@
+/* Our verdict on thousands of whole and damaged documents against that of Python's json module. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static void test_same_verdict_as_python(void **state) {
+    (void)state;
+    if (system("python3 -c 'import json' 2>/dev/null") != 0) skip();
+    bool full = getenv("TINYLM_TEST_FULL") != NULL;
+    char *command = string_format("python3 tests/json_cases.py 7 %d", full ? 500000 : 20000);
+    FILE *cases = popen(command, "r");
+    assert_non_null(cases);
+    free(command);
+    uint32_t length;
+    uint8_t expected;
+    int count = 0, accepted = 0;
+    while (fread(&length, sizeof length, 1, cases) == 1) {
+        assert_int_equal(fread(&expected, 1, 1, cases), 1);
+        char *text = allocate(length, 1);
+        assert_int_equal(fread(text, 1, length, cases), length);
+        Error error = {""};
+        cJSON *root = json_parse(text, length, "x", &error);
+        if ((root != NULL) != expected)
+            fail_msg("ours: %s; Python's: %s; %.*s", root ? "accepted" : error.message,
+                     expected ? "accepted" : "refused", (int)length, text);
+        count++;
+        accepted += expected;
+        cJSON_Delete(root);
+        free(text);
+    }
+    assert_int_equal(pclose(cases), 0);
+    assert_int_equal(count, full ? 500000 : 20000);
+    assert_in_range(accepted, count / 10, count * 9 / 10);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_verdict_as_python)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

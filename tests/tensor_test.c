@@ -1,0 +1,400 @@
+/* The fast operations against their plain twins, the numbers at the edges, and the tape's memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/random.h"
+#include "model/transformer.h"
+#include "tensor/attention.h"
+#include "tensor/cross_entropy.h"
+#include "tensor/plain/plain.h"
+#include "tensor/rmsnorm.h"
+
+static uint64_t drawn = 0;
+static double draw(void) { return 2 * random_uniform(3, RANDOM_TEST, drawn++) - 1; }
+
+static real *random_values(int64_t count) {
+    real *values = allocate((size_t)count, sizeof *values);
+    for (int64_t i = 0; i < count; i++) values[i] = (real)draw();
+    return values;
+}
+
+/* Largest difference relative to the largest magnitude (at least 0.1: values come from sums of
+ * products of numbers around 1, whose rounding does not shrink with the sum). */
+static void assert_close(const real *a, const real *b, int64_t count, double tolerance) {
+    double largest = 0.1, difference = 0;
+    for (int64_t i = 0; i < count; i++) {
+        assert_false(isnan(a[i]));
+        largest = fmax(largest, fabs((double)b[i]));
+        difference = fmax(difference, fabs((double)a[i] - (double)b[i]));
+    }
+    if (difference > tolerance * largest)
+        fail_msg("differs by %g of %g", difference, largest);
+}
+
+/* ---- products ---- */
+
+static void test_matmul_by_hand(void **state) {
+    (void)state;
+    const real a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 2};
+    real c[3];
+    matmul(3, 1, 2, 1, (MatmulOperand){a, 2, false}, (MatmulOperand){b, 1, false}, 0, c, 1);
+    assert_true(c[0] == 5 && c[1] == 11 && c[2] == 17);
+}
+
+/* All transpositions, strides wider than the matrix, sizes around the split, a beta of 0 over NaN. */
+static void test_matmul_random(void **state) {
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        int64_t limit = round < 300 ? 20 : 150;
+        int64_t m = 1 + (int64_t)((draw() + 1) / 2 * (double)limit);
+        int64_t n = 1 + (int64_t)((draw() + 1) / 2 * (double)limit);
+        int64_t k = 1 + (int64_t)((draw() + 1) / 2 * (double)limit);
+        if (round % 5 == 0) m = 1;
+        bool ta = round & 1, tb = round & 2;
+        real beta = round % 3 == 0 ? 0 : (round % 3 == 1 ? 1 : (real)-0.5);
+        int64_t lda = (ta ? m : k) + round % 4, ldb = (tb ? k : n) + round % 3, ldc = n + round % 5;
+        real *a = random_values((ta ? k : m) * lda), *b = random_values((tb ? n : k) * ldb);
+        real *c = random_values(m * ldc), *d = allocate((size_t)(m * ldc), sizeof *d);
+        memcpy(d, c, (size_t)(m * ldc) * sizeof *d);
+        if (beta == 0)
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < n; j++) c[i * ldc + j] = d[i * ldc + j] = (real)NAN;
+        MatmulOperand A = {a, lda, ta}, B = {b, ldb, tb};
+        matmul(m, n, k, (real)0.7, A, B, beta, c, ldc);
+        plain_matmul(m, n, k, (real)0.7, A, B, beta, d, ldc);
+        assert_close(c, d, m * ldc, 1e-5); /* the padding between rows must be untouched too */
+        free(a);
+        free(b);
+        free(c);
+        free(d);
+    }
+}
+
+/* ---- row operations ---- */
+
+static void test_exp(void **state) {
+    (void)state;
+    double worst = 0;
+    for (double x = -87; x < 88.5; x += 0.001)
+        worst = fmax(worst, fabs((double)real_exp((real)x) / exp((double)(real)x) - 1));
+    assert_true(worst < 3e-7);
+    assert_true(real_exp(0) == 1);
+    assert_true(real_exp((real)-1000) == 0);
+    assert_true(real_exp(-HUGE_VALF) == 0);
+    assert_true(isinf(real_exp((real)1000)));
+    assert_true(isnan(real_exp((real)NAN)));
+}
+
+static Tensor *fake_parameter(Parameters *p, const char *name, int64_t rows, int64_t columns) {
+    return parameters_declare_one(p, name, rows, columns, INIT_ONES);
+}
+
+/* The same small network, once fast and once plain: values and all gradients must agree. */
+static void run_network(Parameters *p, Tensor *const *w, bool plain, bool recompute, real *gradients,
+                        real *output) {
+    static const int32_t ids[6] = {0, 3, 2, 2, 1, 4};
+    Tape tape;
+    tape_init(&tape, p->count);
+    tape.recording = true;
+    tape.plain = plain;
+    tape.recompute = recompute;
+    tape.gradients = gradients;
+    tape_begin_gradients(&tape);
+    Tensor *x = embedding(&tape, w[0], ids, 2, 3);
+    Segment segment = tape_segment_begin(&tape, x);
+    Tensor *y = rmsnorm(&tape, x, w[1], 1e-5, true);
+    Tensor *hidden = linear(&tape, y, w[2], NULL);
+    x = tape_segment_end(&tape, &segment, linear(&tape, swiglu(&tape, hidden), w[3], x));
+    for (int f = 0; f < 3; f++) {
+        Tensor *h = activation(&tape, linear(&tape, x, w[4], NULL), (Activation)f);
+        x = add(&tape, x, linear(&tape, h, w[3], NULL));
+    }
+    real *ones = random_values(tensor_size(x));
+    for (int64_t i = 0; i < tensor_size(x); i++) ones[i] = (real)cos((double)i);
+    tape_seed_gradient(&tape, x, ones);
+    memcpy(output, x->data, (size_t)tensor_size(x) * sizeof(real));
+    tape_backward(&tape);
+    tape_end_gradients(&tape, p->tensors, p->count);
+    tape_free(&tape);
+    free(ones);
+}
+
+static void test_network_plain_and_recomputed(void **state) {
+    (void)state;
+    enum { C = 24, F = 33 };
+    Parameters p = {0};
+    Tensor *w[5] = {fake_parameter(&p, "embedding", 5, C), fake_parameter(&p, "gain", C, 0),
+                    fake_parameter(&p, "w13", 2 * F, C), fake_parameter(&p, "w2", C, F),
+                    fake_parameter(&p, "w1", F, C)};
+    Error error;
+    assert_true(parameters_allocate(&p, &error));
+    for (int64_t i = 0; i < p.size; i++) p.values[i] = (real)draw();
+    real *fast = allocate_zeroed((size_t)p.size, sizeof(real)),
+         *plain = allocate_zeroed((size_t)p.size, sizeof(real)),
+         *again = allocate_zeroed((size_t)p.size, sizeof(real));
+    real y[3][6 * C];
+    run_network(&p, w, false, false, fast, y[0]);
+    run_network(&p, w, true, false, plain, y[1]);
+    run_network(&p, w, false, true, again, y[2]);
+    assert_close(y[0], y[1], 6 * C, 1e-5);
+    assert_close(fast, plain, p.size, 1e-5);
+    /* Recomputing in backward gives the very same bits. */
+    assert_memory_equal(y[0], y[2], sizeof y[0]);
+    assert_memory_equal(fast, again, (size_t)p.size * sizeof(real));
+    free(fast);
+    free(plain);
+    free(again);
+    parameters_free(&p);
+}
+
+/* ---- attention ---- */
+
+static void check_attention(int64_t B, int64_t T, int64_t H, int64_t G, int64_t D, bool causal,
+                            bool documents) {
+    int64_t width = (H + 2 * G) * D;
+    Parameters p = {0};
+    Tensor *qkv = fake_parameter(&p, "qkv", B * T, width);
+    qkv->rank = 3, qkv->shape[0] = B, qkv->shape[1] = T, qkv->shape[2] = width;
+    Error error;
+    assert_true(parameters_allocate(&p, &error));
+    for (int64_t i = 0; i < p.size; i++) p.values[i] = (real)(3 * draw());
+    int32_t *starts = allocate_zeroed((size_t)(B * T), sizeof *starts);
+    for (int64_t i = 0; documents && i < B * T; i++) starts[i] = (int32_t)(i % T / 3 * 3);
+    real *gradient = allocate_zeroed((size_t)p.size, sizeof(real));
+    real *weights = allocate((size_t)(B * H * T * T), sizeof *weights);
+    Tape tape;
+    tape_init(&tape, p.count);
+    tape.recording = true;
+    tape.gradients = gradient;
+    AttentionOptions options = {.num_heads = H,
+                                .num_kv_heads = G,
+                                .causal = causal,
+                                .document_start = documents ? starts : NULL,
+                                .weights = weights};
+    tape_begin_gradients(&tape);
+    Tensor *out = attention(&tape, qkv, &options);
+    real *dout = random_values(B * T * H * D);
+    tape_seed_gradient(&tape, out, dout);
+    real *fast = allocate((size_t)(B * T * H * D), sizeof *fast);
+    memcpy(fast, out->data, (size_t)(B * T * H * D) * sizeof(real));
+    tape_backward(&tape);
+
+    /* The twin works head by head on contiguous copies. */
+    real *q = allocate((size_t)(T * D), sizeof *q), *k = allocate((size_t)(T * D), sizeof *k),
+         *v = allocate((size_t)(T * D), sizeof *v), *o = allocate((size_t)(T * D), sizeof *o),
+         *d = allocate((size_t)(T * D), sizeof *d), *s = allocate((size_t)(T * T), sizeof *s),
+         *w = allocate((size_t)(T * T), sizeof *w);
+    real *expected = allocate_zeroed((size_t)p.size, sizeof(real));
+    real *expected_out = allocate((size_t)(B * T * H * D), sizeof *expected_out);
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t h = 0; h < H; h++) {
+            int64_t column[3] = {h, H + h * G / H, H + G + h * G / H};
+            real *part[3] = {q, k, v};
+            for (int64_t i = 0; i < T * D; i++) {
+                for (int c = 0; c < 3; c++)
+                    part[c][i] = qkv->data[(b * T + i / D) * width + column[c] * D + i % D];
+                d[i] = dout[(b * T + i / D) * H * D + h * D + i % D];
+            }
+            plain_attention(T, T, D, causal, documents ? starts + b * T : NULL, q, k, v, NULL, w, o);
+            assert_close(weights + (b * H + h) * T * T, w, T * T, 1e-5);
+            real *g[3];
+            for (int c = 0; c < 3; c++) g[c] = allocate_zeroed((size_t)(T * D), sizeof(real));
+            plain_attention_backward(T, T, D, q, k, v, w, d, g[0], g[1], g[2], s);
+            for (int64_t i = 0; i < T * D; i++) {
+                expected_out[(b * T + i / D) * H * D + h * D + i % D] = o[i];
+                for (int c = 0; c < 3; c++)
+                    expected[(b * T + i / D) * width + column[c] * D + i % D] += g[c][i];
+            }
+            for (int c = 0; c < 3; c++) free(g[c]);
+        }
+    assert_close(fast, expected_out, B * T * H * D, 1e-5);
+    assert_close(gradient, expected, B * T * width, 2e-5);
+    tape_free(&tape);
+    void *all[] = {q, k, v, o, d, s, w, expected, expected_out, fast, dout, weights, gradient, starts};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    parameters_free(&p);
+}
+
+static void test_attention(void **state) {
+    (void)state;
+    check_attention(2, 7, 2, 2, 8, true, false);
+    check_attention(1, 1, 1, 1, 2, true, false);
+    check_attention(2, 64, 2, 1, 4, true, false);
+    check_attention(1, 65, 4, 2, 6, true, false);
+    check_attention(1, 200, 2, 2, 16, true, false);
+    check_attention(1, 70, 2, 2, 8, false, false);
+    check_attention(2, 70, 2, 2, 8, true, true);
+}
+
+/* A row that may attend to nothing at all gets zeros, not NaN. */
+static void test_attention_nothing_allowed(void **state) {
+    (void)state;
+    enum { T = 3, D = 2 };
+    real qkv[T * 3 * D], weights[T * T];
+    for (int i = 0; i < T * 3 * D; i++) qkv[i] = (real)draw();
+    int32_t starts[T] = {0, 2, 2}; /* row 1 would have to look into the future */
+    Tensor x = tensor_constant("qkv", qkv, 3, (int64_t[]){1, T, 3 * D});
+    Tape tape;
+    tape_init(&tape, 0);
+    AttentionOptions options = {.num_heads = 1,
+                                .num_kv_heads = 1,
+                                .causal = true,
+                                .document_start = starts,
+                                .weights = weights};
+    Tensor *out = attention(&tape, &x, &options);
+    for (int d = 0; d < D; d++) assert_true(out->data[D + d] == 0);
+    assert_true(out->data[0] == qkv[2 * D]);
+    tape_free(&tape);
+}
+
+/* ---- loss ---- */
+
+static void test_cross_entropy_edges(void **state) {
+    (void)state;
+    static const struct {
+        real logits[3];
+        int32_t target;
+        double loss;
+    } rows[] = {{{1000, 0, -1000}, 0, 0},
+                {{1000, 0, -1000}, 2, 2000},
+                {{5, 5, 5}, 1, 1.0986122886681098},
+                {{10001, 10000, 9999}, 1, 1.4076059644443804},
+                {{(real)88.8, (real)88.8, -HUGE_VALF}, 0, 0.6931471805599453},
+                {{-10000, -10002, -20000}, 0, 0.1269280110429726}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        real fast[3], plain[3];
+        memcpy(fast, rows[i].logits, sizeof fast);
+        memcpy(plain, rows[i].logits, sizeof plain);
+        double loss = (double)cross_entropy_row(fast, 3, rows[i].target, (real)0.5);
+        plain_cross_entropy_row(plain, 3, rows[i].target, (real)0.5);
+        assert_true(fabs(loss - rows[i].loss) <= 1e-5 * fmax(1, rows[i].loss));
+        assert_true(loss >= 0);
+        assert_close(fast, plain, 3, 1e-5);
+    }
+    real one[1] = {-3};
+    assert_true(cross_entropy_row(one, 1, 0, 1) == 0);
+    assert_true(one[0] == 0);
+}
+
+/* ---- memory ---- */
+
+static Model *small_model(void) {
+    ModelConfig config = {.vocab_size = 50, .context_length = 16, .d_model = 32, .num_layers = 3,
+                          .num_heads = 4, .num_kv_heads = 2, .d_ff = 64, .norm_eps = 1e-5,
+                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
+    Error error;
+    Model *model = model_create(&config, false, &error);
+    assert_non_null(model);
+    model_initialize(model, 5);
+    assert_true(position_prepare(model->position, 16, &error));
+    return model;
+}
+
+/* After the first step a step takes no memory; a dry run predicts what the first one takes. */
+static void test_memory_is_steady_and_predicted(void **state) {
+    (void)state;
+    for (int recompute = 0; recompute < 2; recompute++) {
+        Model *model = small_model();
+        int32_t ids[32], targets[32];
+        real losses[32];
+        for (int i = 0; i < 32; i++) ids[i] = i, targets[i] = i + 1;
+        ModelInput input = {.B = 2, .T = 16, .ids = ids};
+        HeadLoss loss = {targets, NULL, 1.0 / 32, losses, NULL};
+        Tape dry, tape;
+        tape_init(&dry, model->parameters.count);
+        tape_dry(&dry);
+        tape_init(&tape, model->parameters.count);
+        tape.gradients = allocate_zeroed((size_t)model->parameters.size, sizeof(real));
+        dry.recording = tape.recording = true;
+        dry.recompute = tape.recompute = recompute;
+        model_loss(model, &dry, &input, &loss);
+        tape_backward(&dry);
+        size_t first = 0;
+        for (int step = 0; step < 3; step++) {
+            tape_begin_gradients(&tape);
+            model_loss(model, &tape, &input, &loss);
+            tape_backward(&tape);
+            tape_reset(&tape);
+            if (step == 0) first = tape_peak_bytes(&tape);
+            assert_int_equal(tape_peak_bytes(&tape), first);
+        }
+        assert_int_equal(tape_peak_bytes(&dry), first);
+        free(tape.gradients);
+        tape_free(&tape);
+        tape_free(&dry);
+        model_free(model);
+    }
+}
+
+/* Keeping nothing: with `recompute` the activations of a deep model take less. */
+static void test_recompute_takes_less(void **state) {
+    (void)state;
+    size_t bytes[2];
+    for (int recompute = 0; recompute < 2; recompute++) {
+        Model *model = small_model();
+        int32_t ids[16] = {0};
+        Tape tape;
+        tape_init(&tape, model->parameters.count);
+        tape_dry(&tape);
+        tape.recording = true;
+        tape.recompute = recompute;
+        model_loss(model, &tape, &(ModelInput){.B = 1, .T = 16, .ids = ids}, &(HeadLoss){0});
+        tape_backward(&tape);
+        bytes[recompute] = tape_peak_bytes(&tape);
+        tape_free(&tape);
+        model_free(model);
+    }
+    assert_true(bytes[1] < bytes[0] * 3 / 4);
+}
+
+/* A parameter is announced once, when its last contribution has been added. */
+static void count_final(void *context, const Tensor *parameter) {
+    ((int *)context)[parameter->parameter]++;
+}
+
+static void test_final_gradients_are_announced(void **state) {
+    (void)state;
+    Model *model = small_model();
+    int32_t ids[16] = {0}, targets[16] = {0};
+    real losses[16];
+    int counts[64] = {0};
+    Tape tape;
+    tape_init(&tape, model->parameters.count);
+    tape.recording = true;
+    tape.gradients = allocate_zeroed((size_t)model->parameters.size, sizeof(real));
+    tape.on_final = count_final;
+    tape.on_final_context = counts;
+    for (int pass = 0; pass < 2; pass++) {
+        tape.last_pass = pass == 1;
+        model_loss(model, &tape, &(ModelInput){.B = 1, .T = 16, .ids = ids},
+                   &(HeadLoss){targets, NULL, 1, losses, NULL});
+        tape_backward(&tape);
+        tape_reset(&tape);
+    }
+    for (int64_t i = 0; i < model->parameters.count; i++) assert_int_equal(counts[i], 1);
+    free(tape.gradients);
+    tape_free(&tape);
+    model_free(model);
+}
+
+int main(void) {
+    parallel_start(2);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matmul_by_hand),
+        cmocka_unit_test(test_matmul_random),
+        cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_network_plain_and_recomputed),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_nothing_allowed),
+        cmocka_unit_test(test_cross_entropy_edges),
+        cmocka_unit_test(test_memory_is_steady_and_predicted),
+        cmocka_unit_test(test_recompute_takes_less),
+        cmocka_unit_test(test_final_gradients_are_announced),
+    };
+    return cmocka_run_group_tests_name("tensor", tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+/* Numbers and names that a user typed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static void test_text_numbers(void **state) {
+    (void)state;
+    int64_t whole;
+    assert_true(text_to_whole("9223372036854775807", &whole) && whole == INT64_MAX);
+    assert_true(text_to_whole("-9223372036854775808", &whole) && whole == INT64_MIN);
+    assert_true(text_to_whole("007", &whole) && whole == 7);
+    static const char *const bad_whole[] = {"",
+                                            "-",
+                                            "+1",
+                                            " 1",
+                                            "1 ",
+                                            "1e3",
+                                            "1.",
+                                            "0x1",
+                                            "--1",
+                                            "9223372036854775808",
+                                            "-9223372036854775809",
+                                            "99999999999999999999"};
+    for (size_t i = 0; i < sizeof bad_whole / sizeof *bad_whole; i++)
+        if (text_to_whole(bad_whole[i], &whole)) fail_msg("accepted %s", bad_whole[i]);
+    double real;
+    assert_true(text_to_real("-1.5e-3", &real) && real == -1.5e-3);
+    assert_true(text_to_real(".5", &real) && real == 0.5);
+    assert_true(text_to_real("3.", &real) && real == 3);
+    static const char *const bad_real[] = {"",      ".",  "-",     "inf",     "nan",  "0x1p3",
+                                           "1,5",   "1e", "1e+",   "e5",      "1e5x", " 1",
+                                           "1e999", "+1", "1.5.5", "infinity"};
+    for (size_t i = 0; i < sizeof bad_real / sizeof *bad_real; i++)
+        if (text_to_real(bad_real[i], &real)) fail_msg("accepted %s", bad_real[i]);
+}
+
+static void test_intervals(void **state) {
+    (void)state;
+    assert_true(interval_contains("[0, 1)", 0));
+    assert_false(interval_contains("[0, 1)", 1));
+    assert_false(interval_contains("(0, 1]", 0));
+    assert_true(interval_contains("(0, 1]", 1));
+    assert_true(interval_contains("(0, inf)", 1e308));
+    assert_false(interval_contains("(-inf, inf)", strtod("nan", NULL)));
+    assert_false(interval_contains("[0, inf)", strtod("inf", NULL)));
+}
+
+static void test_nearest_name(void **state) {
+    (void)state;
+    static const char *const names[] = {"d_model", "num_layers", "num_heads", "num_kv_heads",
+                                        "min"};
+    assert_string_equal(nearest_name("d_modle", names, 5), "d_model");
+    assert_string_equal(nearest_name("num_layer", names, 5), "num_layers");
+    assert_string_equal(nearest_name("D_MODEL", names, 5), "d_model");
+    assert_string_equal(nearest_name("n_heads", names, 5), "num_heads");
+    assert_string_equal(nearest_name("mni", names, 5), "min");
+    assert_null(nearest_name("vocabulary", names, 5));
+    assert_null(nearest_name("", names, 5));
+    char longest[5000];
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    assert_null(nearest_name(longest, names, 5));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_numbers),
+        cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_nearest_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
