@@ -2,7 +2,7 @@
 
     parity.py make DIR              writes DIR/ids.npy and one configuration DIR/NAME.json per variant
     (./train DIR/NAME.json --run DIR/NAME.initial --set training.max_steps=0, and again with --run DIR/NAME)
-    parity.py check DIR [FIRST]     one TAP line per variant, numbered from FIRST (default 1)
+    parity.py check DIR             one TAP line per variant
     parity.py one CONFIG INITIAL.safetensors LOG.csv IDS.npy   the same for any run
 
 IDS.npy holds exactly context_length+1 ids: only one window exists, so every row of every batch is that window and
@@ -252,11 +252,11 @@ def check_initial(folder):
     return ", ".join(summary), wrong
 
 
-def check(folder, first):
+def check(folder):
     """Prints the TAP lines; true when all are ok."""
     ids = np.load(os.path.join(folder, "ids.npy"))
     good = True
-    for number, name in enumerate(VARIANTS, first):
+    for number, name in enumerate(VARIANTS, 1):
         base = os.path.join(folder, file_name(name))
         with open(base + ".json", encoding="utf-8") as file:
             config = json.load(file)
@@ -265,7 +265,7 @@ def check(folder, first):
         except OSError as error:
             summary, wrong = "", [str(error)]
         good = report(number, f"parity with float64: {name}", summary, wrong) and good
-    return report(first + len(VARIANTS), "initial weights, in units of sigma", *check_initial(folder)) and good
+    return report(len(VARIANTS) + 1, "initial weights, in units of sigma", *check_initial(folder)) and good
 
 
 def report(number, name, summary, wrong):
@@ -281,7 +281,7 @@ if __name__ == "__main__":
         make(*arguments)
         sys.exit(0)
     if command == "check":
-        sys.exit(not check(arguments[0], int(arguments[1]) if len(arguments) > 1 else 1))
+        sys.exit(not check(*arguments))
     if command == "one":
         with open(arguments[0], encoding="utf-8") as opened:
             given = json.load(opened)
