@@ -73,6 +73,9 @@ Tensor *layer_forward(const Model *model, int64_t i, Tape *tape, Tensor *x,
         .cache = input->caches ? &input->caches[i] : NULL,
         .weights = input->attention_weights ? input->attention_weights[i] : NULL,
     };
+    int64_t past = options.cache ? options.cache->length : 0;
+    position_layer_tables(model->position, tape, i, past + input->T, input->bidirectional,
+                          options.tables);
     /* `linear` adds its last argument: the residual connection. */
     tape->place = layer->attention_name;
     Tensor *qkv = linear(tape, norm_before(model, tape, x, layer->ln1), layer->qkv_proj, NULL);

@@ -11,6 +11,7 @@
 typedef struct RopeTable {
     int64_t rotated; /* elements of a head that turn; the rest stays as it is */
     PositionLayout layout;
+    double slowest;      /* the last frequency of the tables: tells whether they changed */
     real *cosine, *sine; /* (positions, rotated/2); angles in double, rounded once */
 } RopeTable;
 
@@ -18,16 +19,24 @@ static bool rope_check(const ModelConfig *config, Error *error) {
     return position_rope_check(&config->position, config->d_model / config->num_heads, error);
 }
 
-/* The tables cover `length` positions with the frequencies that hold at this length. */
+/* The tables cover `length` positions, and all that were covered before, with the frequencies that
+ * hold at this length: only dynamic_ntk comes here for a length that is covered already. */
 static void rope_prepare(Position *position, int64_t length) {
     RopeTable *table = position->state;
-    int64_t half = table->rotated / 2;
+    int64_t half = table->rotated / 2, reach = length;
     double *theta = allocate((size_t)half, sizeof *theta), magnitude;
     position_rope_frequencies(&position->config->position, position->d_head,
                               position->config->context_length, length, theta, &magnitude);
-    table->cosine = reallocate(table->cosine, (size_t)(length * half), sizeof(real));
-    table->sine = reallocate(table->sine, (size_t)(length * half), sizeof(real));
-    for (int64_t m = 0; m < length; m++)
+    if (reach < position->prepared) reach = position->prepared;
+    if (reach == position->prepared && theta[half - 1] == table->slowest) {
+        free(theta);
+        return;
+    }
+    table->slowest = theta[half - 1];
+    table->cosine = reallocate(table->cosine, (size_t)(reach * half), sizeof(real));
+    table->sine = reallocate(table->sine, (size_t)(reach * half), sizeof(real));
+#pragma omp parallel for schedule(static)
+    for (int64_t m = 0; m < reach; m++)
         for (int64_t i = 0; i < half; i++) {
             table->cosine[m * half + i] = (real)(magnitude * cos((double)m * theta[i]));
             table->sine[m * half + i] = (real)(magnitude * sin((double)m * theta[i]));
@@ -73,7 +82,7 @@ static void rope_declare(Position *position, Parameters *parameters, int64_t lay
         position->state = table;
         return;
     }
-    position->hooks[layer] = (AttentionHooks){
+    position->layers[layer].hooks = (AttentionHooks){
         .context = position->state,
         .transforms = {true, true, config->rotate_values},
         .transform = rope_transform,

@@ -66,20 +66,23 @@ static int64_t end_key(const Layout *s, int64_t i) {
 }
 
 static AttentionTile tile_of(const Layout *s, const Node *node, int64_t head, int64_t first,
-                             int64_t rows, const real *q, const real *k, real *scores) {
+                             int64_t rows, const real *q, const real *k, real *scores,
+                             real *scratch) {
     AttentionTile tile = {.head = head,
                           .rows = rows,
                           .columns = end_key(s, first + rows - 1),
                           .first_row = s->past + first,
                           .d_head = s->D,
+                          .causal = s->options->causal,
                           .scale = s->scale,
                           .q = q,
                           .k = k,
                           .scores = scores,
-                          .stride = s->keys};
+                          .stride = s->keys,
+                          .scratch = scratch};
     for (int i = 1; i < node->input_count; i++) {
-        tile.parameters[i - 1] = node->inputs[i]->data;
-        tile.parameter_gradients[i - 1] = node->input_gradients[i];
+        tile.tables[i - 1] = node->inputs[i]->data;
+        tile.table_gradients[i - 1] = node->input_gradients[i];
     }
     return tile;
 }
@@ -153,7 +156,10 @@ static int64_t attention_units(const Node *node) {
 static int64_t attention_scratch(const Node *node, bool backward) {
     Layout s = layout_of(node);
     int64_t pair = 2 * s.keys * s.D, block = s.block * (s.D + s.keys);
-    return backward ? 2 * pair + 2 * block : pair + block;
+    int64_t hooks = s.hooks && s.hooks->scratch
+                        ? s.hooks->scratch(s.hooks->context, s.block, s.keys, s.D)
+                        : 0;
+    return (backward ? 2 * pair + 2 * block : pair + block) + hooks;
 }
 
 static void keep_weights(const Layout *s, int64_t b, const AttentionTile *tile, int64_t row,
@@ -167,6 +173,7 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
     Layout s = layout_of(node);
     const real *qkv = node->inputs[0]->data;
     real *q = scratch + 2 * s.keys * s.D, *scores = q + s.block * s.D;
+    real *hook_scratch = scores + s.block * s.keys;
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
         Pair pair = load_pair(&s, qkv, b, g, scratch);
@@ -177,7 +184,8 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                 int64_t rows = s.T - i < s.block ? s.T - i : s.block;
                 copy_rows(&s, PART_QUERY, s.past + i, rows,
                           qkv + (b * s.T + i) * s.stride + h * s.D, s.stride, q, s.D, false);
-                AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores);
+                AttentionTile tile =
+                    tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
                 compute_scores(tape, &s, &tile);
                 real inverse[BLOCK];
                 for (int64_t r = 0; r < rows; r++) {
@@ -247,7 +255,7 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     int64_t pair_size = s.keys * s.D;
     real *dk = scratch + 2 * pair_size, *dv = dk + pair_size;
     real *q = dv + pair_size, *dq = q + s.block * s.D, *scores = dq + s.block * s.D;
-    real *dp = scores + s.block * s.keys;
+    real *dp = scores + s.block * s.keys, *hook_scratch = dp + s.block * s.keys;
     const real *qkv = node->inputs[0]->data;
     real *dqkv = node->input_gradients[0], accumulate = node->accumulate[0];
     for (int i = 1; i < node->input_count; i++)
@@ -264,7 +272,8 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 int64_t rows = s.T - i < s.block ? s.T - i : s.block;
                 int64_t row = (b * s.T + i) * s.stride + h * s.D;
                 copy_rows(&s, PART_QUERY, i, rows, qkv + row, s.stride, q, s.D, false);
-                AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores);
+                AttentionTile tile =
+                    tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
                 compute_scores(tape, &s, &tile);
                 weights_again(&s, b, i, &tile, node->kept + (b * s.H + h) * s.T);
 
@@ -306,7 +315,7 @@ static int64_t attention_flops(const Node *node) {
 #define ATTENTION_OPERATION(splits)                                                                \
     {.name = "attention",                                                                          \
      .kind = KIND_ATTENTION,                                                                       \
-     .backward_reads = 1u << 0,                                                                    \
+     .backward_reads = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3,                                      \
      .units = attention_units,                                                                     \
      .scratch = attention_scratch,                                                                 \
      .flops = attention_flops,                                                                     \
@@ -317,15 +326,14 @@ static const Operation attention_operation = ATTENTION_OPERATION(true);
 static const Operation attention_with_tables = ATTENTION_OPERATION(false);
 
 Tensor *attention(Tape *tape, Tensor *qkv, const AttentionOptions *options) {
-    const AttentionHooks *hooks = options->hooks;
-    bool tables = hooks && hooks->parameters[0];
+    bool tables = options->tables[0];
     OperationCall call = {.operation = tables ? &attention_with_tables : &attention_operation,
                           .name = "attention",
                           .inputs = {qkv},
                           .rank = 3,
                           .options = options,
                           .options_size = sizeof *options};
-    for (int i = 0; tables && i < 3; i++) call.inputs[i + 1] = hooks->parameters[i];
+    for (int i = 0; tables && i < 3; i++) call.inputs[i + 1] = options->tables[i];
     int64_t D = qkv->shape[2] / (options->num_heads + 2 * options->num_kv_heads);
     call.shape[0] = qkv->shape[0];
     call.shape[1] = qkv->shape[1];

@@ -22,33 +22,36 @@ typedef enum AttentionPart { PART_QUERY, PART_KEY, PART_VALUE } AttentionPart;
 typedef struct AttentionTile {
     int64_t head, rows, columns, first_row;
     int64_t d_head;
+    bool causal;   /* row r only uses columns up to first_row + r */
     real scale;    /* 1/√D */
     const real *q; /* (rows, D) as transformed */
     const real *k; /* (columns, D) as transformed */
     real *scores;  /* (rows, stride): S; in the value hooks P before division by its row sum; in
                       score_backward dS */
-    int64_t stride;
-    /* The scheme's parameters: values, and in backward where their gradients are added. */
-    const real *parameters[3];
-    real *parameter_gradients[3];
+    int64_t stride; /* also the number of keys there are: columns of the last tile */
+    real *scratch;  /* as many reals as the hook `scratch` asked for */
+    /* AttentionOptions.tables: values, and in backward where their gradients are added (or NULL). */
+    const real *tables[3];
+    real *table_gradients[3];
 } AttentionTile;
 
 typedef struct AttentionHooks {
     const void *context; /* handed to every hook; must live as long as the tape's nodes */
-    Tensor *parameters[3]; /* trained tables that the hooks read, up to the first NULL */
     bool transforms[3]; /* per AttentionPart: whether transform does anything to it */
     /* to[r] = M(position of r) · from[r] for rows at positions first_position …; `inverse`: with the
      * transpose of M instead (the backward of it). `to` may be `from` only when the strides agree. */
     void (*transform)(const void *context, int64_t first_position, int64_t rows, int64_t d_head,
                       const real *from, int64_t from_stride, real *to, int64_t to_stride,
                       bool inverse);
+    /* How many reals of scratch the hooks below want for a tile of `rows` by `keys`. */
+    int64_t (*scratch)(const void *context, int64_t rows, int64_t keys, int64_t d_head);
     /* Adds to the tile of scores (after the 1/√D). */
     void (*score)(const void *context, const AttentionTile *tile);
-    /* Given dS in the tile, adds to dq (rows, D), dk (columns, D) and the parameter gradients. */
+    /* Given dS in the tile, adds to dq (rows, D), dk (columns, D) and the table gradients. */
     void (*score_backward)(const void *context, const AttentionTile *tile, real *dq, real *dk);
     /* Adds to the outputs: out[r] += Σ_j P_rj · b(r, j). */
     void (*value)(const void *context, const AttentionTile *tile, real *out, int64_t out_stride);
-    /* dP_rj += dout_r · b(r, j), and the parameter gradients, given P in the tile. */
+    /* dP_rj += dout_r · b(r, j), and the table gradients, given P in the tile. */
     void (*value_backward)(const void *context, const AttentionTile *tile, const real *dout,
                            int64_t dout_stride, real *dp);
     bool cache_before_transform; /* the cache holds keys as they were before `transform` */
@@ -70,6 +73,7 @@ typedef struct AttentionOptions {
     bool causal;                   /* false only for experiments */
     const int32_t *document_start; /* (B, T): first position row i may attend to; NULL: 0 */
     const AttentionHooks *hooks;   /* NULL: none */
+    Tensor *tables[3];             /* trained tensors that the hooks read, up to the first NULL */
     KeyValueCache *cache;          /* NULL: rows attend to each other only; else not while recording */
     real *weights; /* if not NULL: gets the attention weights (B, H, T, keys), for pictures */
 } AttentionOptions;

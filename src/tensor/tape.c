@@ -177,12 +177,9 @@ Tensor *tape_apply(Tape *tape, const OperationCall *call) {
     return output;
 }
 
-Tensor *tape_constant(Tape *tape, const char *name, const real *data, int rank,
-                      const int64_t *shape) {
+Tensor *tape_constant(Tape *tape, const char *name, real *data, int rank, const int64_t *shape) {
     Tensor *x = arena_take(&tape->headers, sizeof *x);
-    *x = tensor_constant(name, NULL, rank, shape);
-    x->data = arena_take(&tape->activations, bytes_of(x));
-    if (!tape->dry) memcpy(x->data, data, bytes_of(x));
+    *x = tensor_constant(name, data, rank, shape);
     return x;
 }
 

@@ -124,9 +124,8 @@ typedef struct OperationCall {
 } OperationCall;
 Tensor *tape_apply(Tape *tape, const OperationCall *call);
 
-/* A constant tensor in the tape's memory (copied data), valid until tape_reset. No gradient. */
-Tensor *tape_constant(Tape *tape, const char *name, const real *data, int rank,
-                      const int64_t *shape);
+/* A constant tensor around memory of the caller, which must stay until tape_reset. No gradient. */
+Tensor *tape_constant(Tape *tape, const char *name, real *data, int rank, const int64_t *shape);
 
 /* A segment: between begin and end nothing but `output` is needed later. Without recording its
  * memory is given back at the end, with `recompute` too, and backward computes the segment again.

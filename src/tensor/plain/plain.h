@@ -40,4 +40,10 @@ void plain_attention_backward(int64_t T, int64_t K, int64_t D, const real *q, co
                               const real *v, const real *weights, const real *dout, real *dq,
                               real *dk, real *dv, real *dscores);
 
+/* y = R_m x for one head: the D × D matrix written out, a rotation by m·theta[i] for each of the
+ * rotated/2 pairs (2i, 2i + 1), or (i, i + rotated/2) in halves, and 1 on the rest of the diagonal.
+ * x and y must not overlap. */
+void plain_rope(int64_t D, int64_t rotated, bool halves, double m, const double *theta,
+                const real *x, real *y);
+
 #endif
