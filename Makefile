@@ -87,6 +87,21 @@ gradcheck:
 $(BUILD)/tests/gradcheck: $(BUILD)/tests/gradcheck.o $(BUILD)/libtinylm.a
 	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -o $@
 
+test-full: export TINYLM_TEST_FULL = 1
+test-full: test gradcheck
+
+# The same tests with the sanitizers; slower code, other folders.
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+asan:
+	$(MAKE) BUILD=build/asan BIN=build/asan/bin OPTIMIZE=-O1 SANITIZE='$(ASAN)' test
+
+# Speed and memory; nothing here is a test.
+$(BUILD)/bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench*.c)) $(BUILD)/libtinylm.a
+	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -o $@
+bench: $(BUILD)/bench
+	$(BUILD)/bench train tiny
+	$(BUILD)/bench train cs336
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 

@@ -1,0 +1,20 @@
+/* build/bench train [tiny|cs336] …: see bench.h. Option --threads N comes first. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "bench.h"
+
+int main(int argc, char **argv) {
+    int threads = 0;
+    if (argc > 2 && strcmp(argv[1], "--threads") == 0) {
+        threads = atoi(argv[2]);
+        argc -= 2;
+        argv += 2;
+    }
+    parallel_start(threads);
+    if (argc > 1 && strcmp(argv[1], "train") == 0) return bench_train(argc - 2, argv + 2);
+    fprintf(stderr, "usage: bench [--threads N] train [tiny|cs336] [--seconds S] …\n");
+    return 2;
+}

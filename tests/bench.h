@@ -1,0 +1,11 @@
+/* The parts of the benchmark program (make bench). */
+#ifndef TINYLM_TESTS_BENCH_H
+#define TINYLM_TESTS_BENCH_H
+
+/* Sorts the values and returns their median. */
+double bench_median(double *values, int count);
+
+/* tiny|cs336 [--seconds S] [--context T] [--batch B] [--layers L] [--vocab V] */
+int bench_train(int argc, char **argv);
+
+#endif

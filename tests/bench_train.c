@@ -1,0 +1,204 @@
+/* Speed of training against the limit of the machine: what OpenBLAS multiplies on the same shapes.
+ *
+ * In one run: the sgemm rate of the step's linear layers (forward, input gradient, weight gradient; each
+ * thread with its own rows, as in training; medians, weighted by FLOPs), the time of whole steps
+ * (median), and their ratio. Model FLOPs a token: 6·N + 6·L·T·d_model, N the matmul parameters (head
+ * included, embedding table not), attention counted causal. */
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "bench.h"
+#include "tensor/matmul.h"
+#include "training/train_step.h"
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* ---- the limit ---- */
+
+typedef struct Product {
+    int64_t m, n, k;
+    bool a_transposed, b_transposed;
+    real beta;
+    double count; /* how often in a step of one slice */
+} Product;
+
+enum { REPEATS = 15 };
+
+/* Median seconds of one product on every thread of the team at once. */
+static double time_product(const Product *p) {
+    int team = parallel_threads();
+    int64_t sizes[3] = {p->m * p->k, p->k * p->n, p->m * p->n};
+    real **memory = allocate((size_t)team, sizeof *memory);
+    double times[REPEATS];
+    for (int t = 0; t < team; t++) {
+        memory[t] = allocate((size_t)(sizes[0] + sizes[1] + sizes[2]), sizeof(real));
+        for (int64_t i = 0; i < sizes[0] + sizes[1] + sizes[2]; i++)
+            memory[t][i] = (real)((double)(i * 7919 % 1000) / 1000 - 0.5);
+    }
+    for (int r = -2; r < REPEATS; r++) {
+        double start = omp_get_wtime();
+#pragma omp parallel
+        {
+            real *a = memory[omp_get_thread_num()], *b = a + sizes[0], *c = b + sizes[1];
+            matmul(p->m, p->n, p->k, 1,
+                   (MatmulOperand){a, p->a_transposed ? p->m : p->k, p->a_transposed},
+                   (MatmulOperand){b, p->b_transposed ? p->k : p->n, p->b_transposed}, p->beta, c,
+                   p->n);
+        }
+        if (r >= 0) times[r] = omp_get_wtime() - start;
+    }
+    for (int t = 0; t < team; t++) free(memory[t]);
+    free(memory);
+    return bench_median(times, REPEATS);
+}
+
+/* FLOP/s of the linear layers of a step. */
+static double sgemm_rate(const Model *model, int64_t rows) {
+    const Layer *layer = &model->layers[0];
+    const struct {
+        const Tensor *weight;
+        int64_t rows;
+        double count;
+    } layers[] = {{layer->qkv_proj, rows, (double)model->config.num_layers},
+                  {layer->output_proj, rows, (double)model->config.num_layers},
+                  {layer->w1, rows, (double)model->config.num_layers},
+                  {layer->w2, rows, (double)model->config.num_layers},
+                  {model->lm_head, 1024, (double)rows / 1024}};
+    double flops = 0, seconds = 0;
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        int64_t out = layers[i].weight->shape[0], in = layers[i].weight->shape[1];
+        int64_t n = layers[i].rows;
+        Product products[3] = {{n, out, in, false, true, 0, 1},  /* Y = X Wᵀ */
+                               {n, in, out, false, false, 0, 1}, /* dX = dY W */
+                               {out, in, n, true, false, 1, 1}}; /* dW += dYᵀ X */
+        for (int k = 0; k < 3; k++) {
+            flops += layers[i].count * 2 * (double)(n * in * out) * parallel_threads();
+            seconds += layers[i].count * time_product(&products[k]);
+        }
+    }
+    return flops / seconds;
+}
+
+/* ---- the steps ---- */
+
+static void fill_random(const void *context, int64_t step, int64_t row, int32_t *ids,
+                        int32_t *targets, real *weights) {
+    const ModelConfig *c = context;
+    for (int64_t t = 0; t < c->context_length; t++) {
+        uint64_t at = (uint64_t)((step * 1000 + row) * (c->context_length + 1) + t);
+        ids[t] = (int32_t)random_below(1, RANDOM_TEST, at, (uint64_t)c->vocab_size);
+        targets[t] = (int32_t)random_below(1, RANDOM_TEST, at + 1, (uint64_t)c->vocab_size);
+        weights[t] = 1;
+    }
+}
+
+static void print_times(const TrainStep *step, double total, int steps) {
+    static const char *const names[KIND_COUNT] = {"matmul", "attention", "norm", "activation",
+                                                  "head and loss", "other operations"};
+    double kinds[KIND_COUNT] = {0}, sum = 0;
+    for (int w = 0; w < step->workers; w++)
+        for (int k = 0; k < KIND_COUNT; k++)
+            kinds[k] += step->tapes[w].seconds[k] / step->workers / steps;
+    printf("  where a step's time goes (ms)\n");
+    for (int k = 0; k < KIND_COUNT; k++) {
+        printf("    %-18s %9.2f  %5.1f %%\n", names[k], 1e3 * kinds[k], 100 * kinds[k] / total);
+        sum += kinds[k];
+    }
+    const struct {
+        const char *name;
+        double seconds;
+    } rest[] = {{"optimizer", step->seconds_optimizer / steps},
+                {"data", step->seconds_data / steps},
+                {"waiting", step->seconds_waiting / steps}};
+    for (int k = 0; k < 3; k++) {
+        printf("    %-18s %9.2f  %5.1f %%\n", rest[k].name, 1e3 * rest[k].seconds,
+               100 * rest[k].seconds / total);
+        sum += rest[k].seconds;
+    }
+    printf("    %-18s %9.2f  %5.1f %%\n", "rest", 1e3 * (total - sum), 100 * (total - sum) / total);
+}
+
+typedef struct BenchShape {
+    const char *name;
+    int64_t vocab, T, C, L, H, F, batch;
+} BenchShape;
+
+static int bench_shape(const BenchShape *shape, double seconds) {
+    Error error;
+    ModelConfig config = {.vocab_size = shape->vocab, .context_length = shape->T,
+                          .d_model = shape->C, .num_layers = shape->L, .num_heads = shape->H,
+                          .num_kv_heads = shape->H, .d_ff = shape->F, .norm_eps = 1e-5,
+                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
+    OptimizerConfig optimizer = {OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0};
+    TrainStepConfig setup = {.optimizer = &optimizer, .source = {fill_random, &config},
+                             .rows = shape->batch, .T = shape->T, .separator = -1, .grad_clip = 1};
+    TrainStep step;
+    Model *model = model_create(&config, false, &error);
+    if (!model || !train_step_create(&step, model, &setup, &error)) {
+        fprintf(stderr, "bench: %s\n", error.message);
+        return 1;
+    }
+    model_initialize(model, 1);
+    enum { MOST = 4096 };
+    static double times[MOST];
+    StepResult result;
+    int count = 0;
+    double tokens = (double)(shape->batch * shape->T);
+    bool fine = train_step_run(&step, 0, 1e-4, &result, &error); /* the first step takes the memory */
+    for (int w = 0; w < step.workers; w++) memset(step.tapes[w].seconds, 0, sizeof step.tapes[w].seconds);
+    step.seconds_data = step.seconds_optimizer = step.seconds_waiting = 0;
+    double start = omp_get_wtime(), total = 0;
+    while (fine && count < MOST && (count < 5 || omp_get_wtime() - start < seconds)) {
+        double before = omp_get_wtime();
+        fine = train_step_run(&step, count + 1, 1e-4, &result, &error);
+        total += times[count++] = omp_get_wtime() - before;
+    }
+    if (!fine) {
+        fprintf(stderr, "bench: %s\n", error.message);
+        return 1;
+    }
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double rate = sgemm_rate(model, step.slice * step.T), median = bench_median(times, count);
+    double per_token = 6.0 * (double)model_matmul_parameters(model) +
+                       6.0 * (double)(shape->L * shape->T * shape->C);
+    double model_rate = tokens / median * per_token;
+    printf("%s, batch %lld: kernel %s, %d threads\n", shape->name, (long long)shape->batch,
+           parallel_blas_kernel(), parallel_threads());
+    printf("  sgemm of the linear layers %.1f GFLOP/s, model %.1f GFLOP/s, ratio %.3f\n", rate / 1e9,
+           model_rate / 1e9, model_rate / rate);
+    printf("  step %.2f ms (median of %d), peak memory %ld MB\n", 1e3 * median, count,
+           usage.ru_maxrss / 1024);
+    printf("  tokens_per_second %.0f\n", tokens / median);
+    print_times(&step, total / count, count);
+    train_step_free(&step);
+    model_free(model);
+    return 0;
+}
+
+int bench_train(int argc, char **argv) {
+    static const BenchShape tiny = {"tiny", 4096, 256, 128, 4, 4, 384, 32},
+                            cs336 = {"cs336", 10000, 256, 512, 4, 16, 1344, 32};
+    BenchShape shape = argc > 0 && strcmp(argv[0], "cs336") == 0 ? cs336 : tiny;
+    double seconds = 10;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);
+        if (strcmp(argv[i], "--context") == 0) shape.T = atoll(argv[i + 1]);
+        if (strcmp(argv[i], "--batch") == 0) shape.batch = atoll(argv[i + 1]);
+        if (strcmp(argv[i], "--layers") == 0) shape.L = atoll(argv[i + 1]);
+        if (strcmp(argv[i], "--vocab") == 0) shape.vocab = atoll(argv[i + 1]);
+    }
+    return bench_shape(&shape, seconds);
+}
