@@ -155,9 +155,12 @@ static int64_t attention_units(const Node *node) {
 
 static int64_t attention_scratch(const Node *node, bool backward) {
     Layout s = layout_of(node);
-    int64_t pair = 2 * s.keys * s.D, block = s.block * (s.D + s.keys);
+    /* With a cache the same for every token that is generated, though the keys become more: the
+     * pool would keep a block for each size. */
+    int64_t keys = s.options->cache ? s.options->cache->capacity : s.keys;
+    int64_t pair = 2 * keys * s.D, block = s.block * (s.D + keys);
     int64_t hooks = s.hooks && s.hooks->scratch
-                        ? s.hooks->scratch(s.hooks->context, s.block, s.keys, s.D)
+                        ? s.hooks->scratch(s.hooks->context, s.block, keys, s.D)
                         : 0;
     return (backward ? 2 * pair + 2 * block : pair + block) + hooks;
 }

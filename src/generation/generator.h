@@ -1,0 +1,58 @@
+/* Writing on: from a prompt, one token after the other.                              [handout §6]
+ *
+ * The prompt goes through the model in one pass (a very long one in blocks), with matrix products; each
+ * further token is one row, and attention finds the keys and values of what came before in a cache.
+ * Several stories that begin with the same prompt are one batch: the weights, which set the pace, are
+ * read once for all of them.
+ *
+ * The model attends to at most context_length = L tokens. A sequence of n ≤ L tokens is seen whole. When
+ * a token would be the (L + 1)th of the window, the window keeps its last ⌊L/2⌋ tokens, at positions
+ * from 0 on, and takes the new one; so it always begins at
+ *   0 for n ≤ L, else at ⌈(n − L) / s⌉ · s with s = L − ⌊L/2⌋,
+ * which depends on n alone: how a prompt was cut up, or whether there is a cache, changes nothing. */
+#ifndef TINYLM_GENERATION_GENERATOR_H
+#define TINYLM_GENERATION_GENERATOR_H
+
+#include "generation/sampler.h"
+#include "model/transformer.h"
+
+/* First token that the model sees of a sequence of n ≥ 1, when it can see L at a time. */
+int64_t generator_window(int64_t n, int64_t L);
+
+typedef struct GeneratedToken {
+    int64_t story; /* 0 … stories − 1 */
+    int64_t index; /* 0 for the first one after the prompt */
+    int32_t id;
+    const real *logits; /* (vocab_size) what it was drawn from, valid during the call */
+} GeneratedToken;
+
+typedef struct GeneratorOptions {
+    int64_t stories;    /* ≥ 1 */
+    int64_t max_tokens; /* ≥ 0, of each story */
+    /* Token n of story i (counted with the prompt) is drawn with the random number
+     * (seed, RANDOM_SAMPLING, (i << 32) + n), so that a story does not depend on its neighbours. */
+    uint64_t seed;
+    SamplerConfig sampler;
+    const uint8_t *excluded; /* (vocab_size) 1 for rows that stand for no token; or NULL */
+    /* Called with each token, story by story; returning false ends that story. */
+    bool (*token)(void *context, const GeneratedToken *token);
+    void *context;
+    /* Called between two tokens; returning true ends everything. May be NULL. */
+    bool (*interrupted)(void *context);
+
+    int64_t block; /* most positions of the prompt in one pass; 0: 512 */
+    bool no_cache; /* recompute the whole window for each token: the definition, for the tests */
+} GeneratorOptions;
+
+/* The first token of a story comes with the prompt; `tokens` counts the others, of all stories. */
+typedef struct GeneratorTimes {
+    int64_t prompt_tokens, tokens;
+    double prompt_seconds, seconds;
+} GeneratorTimes;
+
+/* Continues `prompt` (count ≥ 1 ids). `times` may be NULL. Errors: an empty prompt, an id outside of
+ * the vocabulary, settings out of range, logits that are not finite. */
+bool generate(const Model *model, const int32_t *prompt, int64_t count,
+              const GeneratorOptions *options, GeneratorTimes *times, Error *error);
+
+#endif
