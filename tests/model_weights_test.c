@@ -82,11 +82,44 @@ static void whole_numbers_are_no_weights(void **state) {
     model_free(model);
 }
 
+/* A checkpoint holds moments beside the weights, and a checksum that must be right. */
+static void a_checkpoint_gives_its_weights(void **state) {
+    (void)state;
+    ModelConfig config = tiny_config();
+    Model *model = tiny_model(&config), *other = tiny_model(&config);
+    Parameters *p = &model->parameters;
+    SafetensorsItem *items = allocate_zeroed((size_t)p->part_count + 1, sizeof *items);
+    for (int64_t i = 0; i < p->part_count; i++)
+        items[i] = (SafetensorsItem){.name = p->parts[i].name,
+                                     .type = SAFETENSORS_REAL,
+                                     .rank = p->parts[i].rank,
+                                     .shape = {p->parts[i].shape[0], p->parts[i].shape[1]},
+                                     .data = p->values + p->parts[i].offset};
+    items[p->part_count] = items[0];
+    items[p->part_count].name = "optimizer.m.token_embeddings.weight";
+    const char *path = scratch_path("checkpoint.safetensors");
+    Error error;
+    assert_true(safetensors_write(path, items, p->part_count + 1, NULL, 0, true, NULL, &error));
+    memset(other->parameters.values, 0, (size_t)p->size * sizeof(real));
+    assert_true(model_weights_load(other, path, &error));
+    assert_memory_equal(p->values, other->parameters.values, (size_t)p->size * sizeof(real));
+    size_t size;
+    char *bytes = read_bytes(path, &size);
+    bytes[size - 1] ^= 1;
+    write_bytes(path, bytes, size);
+    assert_refused(&config, path, "checksum");
+    free(bytes);
+    free(items);
+    model_free(model);
+    model_free(other);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_survive_a_round_trip),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(whole_numbers_are_no_weights),
+        cmocka_unit_test(a_checkpoint_gives_its_weights),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

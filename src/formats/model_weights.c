@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <string.h>
 
 #include "formats/safetensors.h"
 
@@ -45,11 +46,16 @@ static bool load_part(Model *model, const Parameter *part, const Safetensors *fi
     return true;
 }
 
+/* The moments that a checkpoint holds beside the weights. */
+static bool is_optimizers(const SafetensorsTensor *tensor) {
+    return strncmp(tensor->name, "optimizer.", strlen("optimizer.")) == 0;
+}
+
 bool model_weights_load(Model *model, const char *path, Error *error) {
     const Parameters *parameters = &model->parameters;
     Safetensors file;
     if (!safetensors_open(&file, path, error)) return false;
-    bool loaded = true;
+    bool loaded = !safetensors_metadata(&file, "checksum") || safetensors_verify(&file, error);
     for (int64_t i = 0; loaded && i < parameters->part_count; i++)
         loaded = load_part(model, &parameters->parts[i], &file, error);
     for (int64_t i = 0; loaded && i < file.count; i++)
