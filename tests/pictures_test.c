@@ -212,12 +212,14 @@ static void chart_thins_long_series_but_keeps_the_peaks(void **state) {
     int64_t count = 200000;
     double *y = allocate_zeroed(count, sizeof *y);
     y[123456] = 1;
+    y[123450] = -1;
     ChartSeries series = {.name = "s", .y = y, .count = count};
     Chart chart = {
-        .y = {.limited = true, .low = 0, .high = 1}, .series = &series, .series_count = 1};
+        .y = {.limited = true, .low = -1, .high = 1}, .series = &series, .series_count = 1};
     char *text = svg_chart_text("chart", &chart, 1, &error);
     assert_true(strlen(text) < 60000);
-    assert_non_null(strstr(text, ",16.0 ")); /* the upper edge of the data area */
+    assert_non_null(strstr(text, ",16.0 ")); /* the upper edge of the data area, and the lower */
+    assert_non_null(strstr(text, ",408.0 "));
     free(text);
     free(y);
 }
@@ -287,6 +289,24 @@ static void bars_stand_on_zero(void **state) {
     char *text = content(path);
     assert_int_equal(occurrences(text, "<rect"), 1 + 2 + 5); /* background, legend, bars */
     assert_non_null(strstr(text, "one &amp; two"));
+    free(text);
+    /* heights are in proportion although all values are far from zero */
+    chart = (BarChart){.groups = groups,
+                       .group_count = 2,
+                       .series = series,
+                       .series_count = 1,
+                       .values = (double[]){10, 20}};
+    assert_true(svg_bar_chart_write(path, &chart, &error));
+    text = content(path);
+    double heights[3] = {0};
+    const char *at = text;
+    for (int i = 0; i < 3; i++) { /* the background, then two bars */
+        at = strstr(at, "<rect");
+        assert_non_null(at);
+        assert_non_null(at = strstr(at, "height=\""));
+        assert_int_equal(sscanf(at, "height=\"%lf", &heights[i]), 1);
+    }
+    assert_true(heights[1] > 50 && fabs(heights[2] - 2 * heights[1]) < 0.2);
     free(text);
 }
 

@@ -69,7 +69,7 @@ void ticks_linear(Ticks *ticks, Range range, int most) {
     }
     double largest = fmax(fabs(first), fabs(last)) * step;
     bool scientific = largest >= 1e6 || decimals > 5;
-    for (double k = first; k <= last; k++) {
+    for (double k = first; k <= last && ticks->count < TICKS_MAX; k++) {
         double value = k * step;
         tick_add(ticks, value);
         char *label = ticks->labels[ticks->count - 1];
@@ -88,7 +88,8 @@ static int log_ticks_of(Ticks *ticks, Range range, const int *multiples, int mul
                         int decade_step) {
     ticks->count = 0;
     int total = 0, first = (int)floor(log10(range.low));
-    for (int decade = first; pow(10, decade) <= range.high * (1 + 1e-9); decade++) {
+    for (int decade = first; decade <= 308 && pow(10, decade) <= range.high * (1 + 1e-9);
+         decade++) {
         if (decade % decade_step) continue;
         for (int i = 0; i < multiple_count; i++) {
             double value = multiples[i] * pow(10, decade);
