@@ -27,66 +27,81 @@ double bench_median(double *values, int count) {
 
 /* ---- the limit ---- */
 
+/* One product of a linear layer, with operands of its own for every thread. */
 typedef struct Product {
     int64_t m, n, k;
     bool a_transposed, b_transposed;
     real beta;
     double count; /* how often in a step of one slice */
+    real **memory;
+    double *times; /* seconds on all threads at once, one per round */
 } Product;
 
-enum { REPEATS = 15 };
+enum { MOST_ROUNDS = 1024, PRODUCTS = 15 };
 
-/* Median seconds of one product on every thread of the team at once. */
-static double time_product(const Product *p) {
-    int team = parallel_threads();
-    int64_t sizes[3] = {p->m * p->k, p->k * p->n, p->m * p->n};
-    real **memory = allocate((size_t)team, sizeof *memory);
-    double times[REPEATS];
-    for (int t = 0; t < team; t++) {
-        memory[t] = allocate((size_t)(sizes[0] + sizes[1] + sizes[2]), sizeof(real));
-        for (int64_t i = 0; i < sizes[0] + sizes[1] + sizes[2]; i++)
-            memory[t][i] = (real)((double)(i * 7919 % 1000) / 1000 - 0.5);
+static Product product_new(int64_t m, int64_t n, int64_t k, bool ta, bool tb, real beta,
+                           double count) {
+    Product p = {m, n, k, ta, tb, beta, count, NULL, allocate(MOST_ROUNDS, sizeof *p.times)};
+    int64_t size = m * k + k * n + m * n;
+    p.memory = allocate((size_t)parallel_threads(), sizeof *p.memory);
+    for (int t = 0; t < parallel_threads(); t++) {
+        p.memory[t] = allocate((size_t)size, sizeof(real));
+        for (int64_t i = 0; i < size; i++)
+            p.memory[t][i] = (real)((double)(i * 7919 % 1000) / 1000 - 0.5);
     }
-    for (int r = -2; r < REPEATS; r++) {
-        double start = omp_get_wtime();
-#pragma omp parallel
-        {
-            real *a = memory[omp_get_thread_num()], *b = a + sizes[0], *c = b + sizes[1];
-            matmul(p->m, p->n, p->k, 1,
-                   (MatmulOperand){a, p->a_transposed ? p->m : p->k, p->a_transposed},
-                   (MatmulOperand){b, p->b_transposed ? p->k : p->n, p->b_transposed}, p->beta, c,
-                   p->n);
-        }
-        if (r >= 0) times[r] = omp_get_wtime() - start;
-    }
-    for (int t = 0; t < team; t++) free(memory[t]);
-    free(memory);
-    return bench_median(times, REPEATS);
+    return p;
 }
 
-/* FLOP/s of the linear layers of a step. */
-static double sgemm_rate(const Model *model, int64_t rows) {
+static double time_product(const Product *p) {
+    double start = omp_get_wtime();
+#pragma omp parallel
+    {
+        real *a = p->memory[omp_get_thread_num()], *b = a + p->m * p->k, *c = b + p->k * p->n;
+        matmul(p->m, p->n, p->k, 1,
+               (MatmulOperand){a, p->a_transposed ? p->m : p->k, p->a_transposed},
+               (MatmulOperand){b, p->b_transposed ? p->k : p->n, p->b_transposed}, p->beta, c, p->n);
+    }
+    return omp_get_wtime() - start;
+}
+
+/* The products of the linear layers of a step: forward, input gradient, weight gradient. */
+static void products_of(const Model *model, int64_t rows, Product products[PRODUCTS]) {
     const Layer *layer = &model->layers[0];
+    double L = (double)model->config.num_layers;
     const struct {
         const Tensor *weight;
         int64_t rows;
         double count;
-    } layers[] = {{layer->qkv_proj, rows, (double)model->config.num_layers},
-                  {layer->output_proj, rows, (double)model->config.num_layers},
-                  {layer->w1, rows, (double)model->config.num_layers},
-                  {layer->w2, rows, (double)model->config.num_layers},
+    } layers[] = {{layer->qkv_proj, rows, L},
+                  {layer->output_proj, rows, L},
+                  {layer->w1, rows, L},
+                  {layer->w2, rows, L},
                   {model->lm_head, 1024, (double)rows / 1024}};
-    double flops = 0, seconds = 0;
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+    for (int i = 0; i < 5; i++) {
         int64_t out = layers[i].weight->shape[0], in = layers[i].weight->shape[1];
         int64_t n = layers[i].rows;
-        Product products[3] = {{n, out, in, false, true, 0, 1},  /* Y = X Wᵀ */
-                               {n, in, out, false, false, 0, 1}, /* dX = dY W */
-                               {out, in, n, true, false, 1, 1}}; /* dW += dYᵀ X */
-        for (int k = 0; k < 3; k++) {
-            flops += layers[i].count * 2 * (double)(n * in * out) * parallel_threads();
-            seconds += layers[i].count * time_product(&products[k]);
-        }
+        double count = layers[i].count;
+        products[3 * i] = product_new(n, out, in, false, true, 0, count);      /* Y = X Wᵀ */
+        products[3 * i + 1] = product_new(n, in, out, false, false, 0, count); /* dX = dY W */
+        products[3 * i + 2] = product_new(out, in, n, true, false, 1, count);  /* dW += dYᵀ X */
+    }
+}
+
+static void products_free(Product products[PRODUCTS]) {
+    for (int i = 0; i < PRODUCTS; i++) {
+        for (int t = 0; t < parallel_threads(); t++) free(products[i].memory[t]);
+        free(products[i].memory);
+        free(products[i].times);
+    }
+}
+
+/* FLOP/s of all products together, from their median times. */
+static double sgemm_rate(const Product products[PRODUCTS], int rounds) {
+    double flops = 0, seconds = 0;
+    for (int i = 0; i < PRODUCTS; i++) {
+        const Product *p = &products[i];
+        flops += p->count * 2 * (double)(p->m * p->n * p->k) * parallel_threads();
+        seconds += p->count * bench_median(p->times, rounds);
     }
     return flops / seconds;
 }
@@ -151,16 +166,24 @@ static int bench_shape(const BenchShape *shape, double seconds) {
         return 1;
     }
     model_initialize(model, 1);
-    enum { MOST = 4096 };
-    static double times[MOST];
+    static double times[MOST_ROUNDS];
+    Product products[PRODUCTS];
     StepResult result;
-    int count = 0;
     double tokens = (double)(shape->batch * shape->T);
     bool fine = train_step_run(&step, 0, 1e-4, &result, &error); /* the first step takes the memory */
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
     for (int w = 0; w < step.workers; w++) memset(step.tapes[w].seconds, 0, sizeof step.tapes[w].seconds);
     step.seconds_data = step.seconds_optimizer = step.seconds_waiting = 0;
+    products_of(model, step.slice * step.T, products);
+    /* Steps and products take turns, so that both see the same machine. */
     double start = omp_get_wtime(), total = 0;
-    while (fine && count < MOST && (count < 5 || omp_get_wtime() - start < seconds)) {
+    int count = 0;
+    while (fine && count < MOST_ROUNDS && (count < 5 || omp_get_wtime() - start < seconds)) {
+        for (int i = 0; i < PRODUCTS; i++) {
+            time_product(&products[i]); /* brings the operands to the cache */
+            products[i].times[count] = time_product(&products[i]);
+        }
         double before = omp_get_wtime();
         fine = train_step_run(&step, count + 1, 1e-4, &result, &error);
         total += times[count++] = omp_get_wtime() - before;
@@ -169,9 +192,8 @@ static int bench_shape(const BenchShape *shape, double seconds) {
         fprintf(stderr, "bench: %s\n", error.message);
         return 1;
     }
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    double rate = sgemm_rate(model, step.slice * step.T), median = bench_median(times, count);
+    double rate = sgemm_rate(products, count), median = bench_median(times, count);
+    products_free(products);
     double per_token = 6.0 * (double)model_matmul_parameters(model) +
                        6.0 * (double)(shape->L * shape->T * shape->C);
     double model_rate = tokens / median * per_token;

@@ -13,6 +13,7 @@
 #include "commands/options.h"
 #include "commands/train_progress.h"
 #include "commands/train_resume.h"
+#include "commands/train_sample.h"
 #include "pictures/loss_chart.h"
 #include "training/corpus.h"
 #include "training/trainer.h"
@@ -219,6 +220,13 @@ static void on_saved(void *context, int64_t step) {
     loss_chart_from_log(s->run.log, s->run.loss_chart, &ignored);
 }
 
+static bool on_sample(void *context, int64_t step, FILE *out, Error *error) {
+    (void)step;
+    const Session *s = context;
+    return train_sample_write(s->model, s->corpus.tokenizer, s->corpus.separator, s->config->seed, out,
+                              error);
+}
+
 /* A path as a shell reads it back. */
 static void print_quoted(const char *path) {
     if (!path[strcspn(path, " '\"\\$`&|;<>()*?[]#~!{}\t\n")]) {
@@ -296,6 +304,7 @@ static bool run_session(Session *s, int *status, Error *error) {
 
     TrainerEvents events = {
         .context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};
+    if (s->corpus.tokenizer) events.sample = on_sample;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
     TrainerResult result;

@@ -178,6 +178,8 @@ static bool report_nonfinite(TrainStep *step, int64_t t, double rate, const Step
 
 bool train_step_run(TrainStep *step, int64_t t, double rate, StepResult *result, Error *error) {
     double start = omp_get_wtime();
+    /* Evaluating or sampling may have left the tables at another length. */
+    if (!position_prepare(step->model->position, step->T, error)) return false;
     double weight = fill_batch(step, t), scale = weight > 0 ? 1 / weight : 0;
     double filled = omp_get_wtime();
     step->seconds_data += filled - start;
