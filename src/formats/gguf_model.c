@@ -115,7 +115,7 @@ static bool read_config(const Gguf *gguf, ModelConfig *config, const char *path,
     if (!key_is(gguf, "general.architecture", "llama"))
         return error_set(
             error, "%s: its general.architecture is not \"llama\", the only one supported", path);
-    if (!table || table->rank != 2 || table->shape[0] > 1 << 24)
+    if (!table || table->rank != 2 || table->shape[0] < 1 || table->shape[0] > 1 << 24)
         return error_set(error, "%s: has no usable tensor 'token_embd.weight'", path);
     *config = (ModelConfig){.norm = NORM_PRE, .ffn = FFN_SWIGLU, .vocab_size = table->shape[0]};
     config->tie_embeddings = gguf_tensor(gguf, "output.weight") == NULL;

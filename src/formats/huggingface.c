@@ -144,6 +144,16 @@ static void check_architecture(JsonObject *root) {
                           "architectures does not name LlamaForCausalLM, the only one supported");
 }
 
+static bool check_head(JsonObject *root, const ModelConfig *config) {
+    int64_t d_head = config->d_model / config->num_heads;
+    if (whole(root, "head_dim", d_head, 1 << 20) == d_head) return true;
+    return json_reader_error(
+        root->reader, "head_dim",
+        "head_dim is not hidden_size / num_attention_heads (%lld); such models "
+        "are not supported",
+        (long long)d_head);
+}
+
 /* Defaults for absent keys are those of transformers' LlamaConfig. */
 static bool read_config(const char *path, ModelConfig *config, Error *error) {
     cJSON *json = json_read(path, CONFIG_LIMIT, error);
@@ -166,13 +176,8 @@ static bool read_config(const char *path, ModelConfig *config, Error *error) {
     config->norm_eps = real_number(&root, "rms_norm_eps", 1e-6, "[1e-30, 1]");
     config->tie_embeddings = flag(&root, "tie_word_embeddings");
     read_rope(&root, config);
-    int64_t d_head = config->d_model / config->num_heads;
-    if (whole(&root, "head_dim", d_head, 1 << 20) != d_head)
-        json_reader_error(&reader, "head_dim",
-                          "head_dim is not hidden_size / num_attention_heads "
-                          "(%lld); such models are not supported",
-                          (long long)d_head);
-    bool good = !reader.failed && llama_check_numbers(config, path, error);
+    bool good =
+        !reader.failed && llama_check_numbers(config, path, error) && check_head(&root, config);
     cJSON_Delete(json);
     return good;
 }

@@ -80,38 +80,44 @@ void llama2c_tokenizer_free(Llama2cTokenizer *tokenizer) {
 
 /* ---- files ---- */
 
+Llama2cTokenizer *llama2c_tokenizer_parse(const void *data, size_t size, int64_t count,
+                                          const char *name, Error *error) {
+    const uint8_t *bytes = data;
+    /* every piece takes 8 bytes or more, so an impossible count asks for no memory */
+    if (count < 0 || size < 4 || (uint64_t)count > (size - 4) / 8) {
+        error_set(error, "%s: is too short for the %lld pieces of this model's vocabulary", name,
+                  (long long)count);
+        return NULL;
+    }
+    Llama2cPiece *pieces = allocate((size_t)count, sizeof *pieces);
+    size_t at = 4; /* the longest length is recomputed when needed */
+    int64_t read = 0;
+    for (; read < count && size - at >= 8; read++) {
+        int32_t length;
+        memcpy(&pieces[read].score, bytes + at, 4);
+        memcpy(&length, bytes + at + 4, 4);
+        at += 8;
+        if (length < 0 || (size_t)length > size - at) break;
+        pieces[read].bytes = (uint8_t *)(uintptr_t)(bytes + at);
+        pieces[read].length = (size_t)length;
+        at += (size_t)length;
+    }
+    Llama2cTokenizer *tokenizer = NULL;
+    if (read < count || at != size)
+        error_set(error,
+                  "%s: does not hold exactly the %lld pieces of this model's vocabulary; it "
+                  "belongs to another model or is damaged",
+                  name, (long long)count);
+    else
+        tokenizer = llama2c_tokenizer_new(pieces, count, error);
+    free(pieces);
+    return tokenizer;
+}
+
 Llama2cTokenizer *llama2c_tokenizer_read(const char *path, int64_t count, Error *error) {
     MappedFile file;
     if (!file_map(&file, path, error)) return NULL;
-    size_t at = 4; /* the longest length is recomputed when needed */
-    Llama2cTokenizer *tokenizer = NULL;
-    Llama2cPiece *pieces = NULL;
-    int64_t read = 0;
-    /* every piece takes 8 bytes or more, so an impossible count asks for no memory */
-    if (count < 0 || file.size < 4 || (uint64_t)count > (file.size - 4) / 8) {
-        error_set(error, "%s: is too short for the %lld pieces of this model's vocabulary", path,
-                  (long long)count);
-    } else {
-        pieces = allocate((size_t)count, sizeof *pieces);
-        for (; read < count && file.size - at >= 8; read++) {
-            int32_t length;
-            memcpy(&pieces[read].score, file.data + at, 4);
-            memcpy(&length, file.data + at + 4, 4);
-            at += 8;
-            if (length < 0 || (size_t)length > file.size - at) break;
-            pieces[read].bytes = (uint8_t *)(uintptr_t)(file.data + at);
-            pieces[read].length = (size_t)length;
-            at += (size_t)length;
-        }
-        if (read < count || at != file.size)
-            error_set(error,
-                      "%s: does not hold exactly the %lld pieces of this model's vocabulary; "
-                      "it belongs to another model or is damaged",
-                      path, (long long)count);
-        else
-            tokenizer = llama2c_tokenizer_new(pieces, count, error);
-    }
-    free(pieces);
+    Llama2cTokenizer *tokenizer = llama2c_tokenizer_parse(file.data, file.size, count, path, error);
     file_unmap(&file);
     return tokenizer;
 }

@@ -32,6 +32,9 @@ typedef struct Llama2cTokenizer {
 
 /* Reads a file that must hold exactly `count` pieces. NULL on error. */
 Llama2cTokenizer *llama2c_tokenizer_read(const char *path, int64_t count, Error *error);
+/* The same from memory; `name` stands for the file in messages. */
+Llama2cTokenizer *llama2c_tokenizer_parse(const void *data, size_t size, int64_t count,
+                                          const char *name, Error *error);
 bool llama2c_tokenizer_write(const Llama2cTokenizer *tokenizer, const char *path, Error *error);
 void llama2c_tokenizer_free(Llama2cTokenizer *tokenizer);
 

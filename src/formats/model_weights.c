@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <string.h>
 
 #include "formats/safetensors.h"
 
@@ -59,8 +58,7 @@ bool model_weights_load(Model *model, const char *path, Error *error) {
     for (int64_t i = 0; loaded && i < parameters->part_count; i++)
         loaded = load_part(model, &parameters->parts[i], &file, error);
     for (int64_t i = 0; loaded && i < file.count; i++)
-        if (!parameters_find(parameters, file.tensors[i].name) &&
-            strncmp(file.tensors[i].name, "optimizer.", 10) != 0) /* a checkpoint's moments */
+        if (!parameters_find(parameters, file.tensors[i].name) && !is_optimizers(&file.tensors[i]))
             loaded = error_set(error,
                                "%s: the tensor '%s' is none of this model's; the file belongs to "
                                "another model config",

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Makes a Python environment with the programs whose files we read and write, for the tests in
+# tests/interop/: transformers (with torch), tokenizers, safetensors, gguf, llama-cpp-python, numpy.
+#
+#   scripts/interop.sh [DIR]      default: $TINYLM_INTEROP, or build/interop
+#
+# It takes about 6 GB of disk and ten minutes, most of them for compiling llama.cpp. Versions are the
+# ones the tests were last run with. Afterwards: make test (TINYLM_INTEROP=DIR when DIR was given).
+set -eu
+directory=${1:-${TINYLM_INTEROP:-build/interop}}
+if [ -x "$directory/bin/python" ] && [ -e "$directory/complete" ]; then
+    echo "$directory is complete"
+    exit 0
+fi
+command -v python3 >/dev/null || { echo "interop.sh: python3 is missing; install it" >&2; exit 1; }
+python3 -m venv "$directory"
+pip="$directory/bin/python -m pip --disable-pip-version-check --quiet"
+$pip install numpy==2.4.6 safetensors==0.8.0 tokenizers==0.22.2 gguf==0.19.0
+$pip install torch==2.5.1
+$pip install transformers==4.57.6
+nice $pip install llama-cpp-python==0.3.36
+touch "$directory/complete"
+echo "$directory is ready"

@@ -1,0 +1,311 @@
+/* Hugging Face directories: what config.json may say, shards, heads, and what is refused. */
+#include "model_files.h"
+
+#include "formats/safetensors.h"
+#include "model/position_tables.h"
+
+static int directories;
+
+/* A fresh Hugging Face directory of a small model. */
+static const char *fresh_directory(const ModelConfig *config) {
+    char name[32];
+    snprintf(name, sizeof name, "model%d-hf", directories++);
+    const char *path = scratch_path(name);
+    ModelFile file = small_file(config, false);
+    write_model(&file, MODEL_HUGGINGFACE, path);
+    model_file_free(&file);
+    return path;
+}
+
+/* Sets a key of config.json to a JSON value, or takes it out (NULL). */
+static void edit_config(const char *directory, const char *key, const char *json) {
+    char *path = path_join(directory, "config.json");
+    cJSON *config = read_json(path);
+    cJSON_DeleteItemFromObjectCaseSensitive(config, key);
+    if (json) cJSON_AddItemToObject(config, key, cJSON_Parse(json));
+    char *text = cJSON_Print(config);
+    write_bytes(path, text, strlen(text));
+    cJSON_free(text);
+    cJSON_Delete(config);
+    free(path);
+}
+
+static void refuse_edit(const char *key, const char *json, const char *part_of_message) {
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    edit_config(directory, key, json);
+    refuse_reading(directory, part_of_message);
+}
+
+static void test_config_refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *key, *json, *message;
+    } edits[] = {
+        {"attention_bias", "true", "attention_bias"},
+        {"mlp_bias", "true", "mlp_bias"},
+        {"hidden_act", "\"gelu\"", "gelu"},
+        {"model_type", "\"mistral\"", "mistral"},
+        {"architectures", "[\"LlamaForSequenceClassification\"]", "LlamaForCausalLM"},
+        {"head_dim", "16", "head_dim"},
+        {"num_attention_heads", "5", "num_heads"},
+        {"num_key_value_heads", "3", "num_kv_heads"},
+        {"hidden_size", "-1", "hidden_size"},
+        {"hidden_size", "\"32\"", "hidden_size"},
+        {"hidden_size", "32.5", "hidden_size"},
+        {"hidden_size", "1e30", "hidden_size"},
+        {"num_hidden_layers", "1000000000", "num_hidden_layers"},
+        {"num_hidden_layers", "3", "model.layers.2.input_layernorm"},
+        {"num_hidden_layers", "1", "has no place"},
+        {"intermediate_size", "40", "48 x 32, and the file's hyperparameters ask for 40 x 32"},
+        {"vocab_size", "271", "271 x 32"},
+        {"vocab_size", "null", "32000 x 32"}, /* the default of transformers */
+        {"rms_norm_eps", "0", "rms_norm_eps"},
+        {"tie_word_embeddings", "3", "tie_word_embeddings"},
+        {"rope_theta", "-5", "rope_theta"},
+        {"partial_rotary_factor", "0.5", "partial_rotary_factor"},
+        {"rope_scaling", "{\"factor\": 2}", "rope_type"},
+        {"rope_scaling", "{\"type\": \"longrope\", \"factor\": 2}", "longrope"},
+        {"rope_scaling", "{\"rope_type\": \"linear\"}", "factor"},
+        {"rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 2}", "low_freq_factor"},
+        {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"attention_factor\": 2}",
+         "attention_factor"},
+        {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"mscale\": 1}", "mscale"},
+        {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"truncate\": false}",
+         "truncate"},
+        {"rope_scaling", "[]", "rope_scaling"},
+        {"rope_parameters", "{\"rope_type\": \"nosuch\"}", "nosuch"},
+    };
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
+        refuse_edit(edits[i].key, edits[i].json, edits[i].message);
+}
+
+/* Keys that are absent or null have transformers' defaults. */
+static void test_defaults(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    static const char *const optional[] = {
+        "head_dim",      "num_key_value_heads", "hidden_act",         "attention_bias",
+        "mlp_bias",      "rope_scaling",        "rope_theta",         "rms_norm_eps",
+        "architectures", "bos_token_id",        "tie_word_embeddings"};
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        edit_config(directory, optional[i], i % 2 ? "null" : NULL);
+    edit_config(directory, "max_position_embeddings", NULL);
+    ModelFile file = read_model(directory);
+    assert_true(file.model->config.norm_eps == 1e-6);
+    assert_int_equal(file.model->config.context_length, 2048);
+    assert_int_equal(file.model->config.num_kv_heads, 4);
+    assert_true(file.model->config.position.base == 10000);
+    assert_int_equal(file.model->config.position.layout, LAYOUT_HALF);
+    model_file_free(&file);
+}
+
+/* rope_theta inside rope_parameters, as transformers 5 writes it. */
+static void test_rope_parameters(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    edit_config(directory, "rope_theta", NULL);
+    edit_config(directory, "rope_parameters",
+                "{\"rope_theta\": 77, \"rope_type\": \"yarn\", \"factor\": 2.0, "
+                "\"original_max_position_embeddings\": 12}");
+    ModelFile file = read_model(directory);
+    const PositionConfig *position = &file.model->config.position;
+    assert_true(position->base == 77);
+    assert_int_equal(position->scaling.type, ROPE_SCALING_YARN);
+    assert_int_equal(position->scaling.original_context, 12);
+    assert_true(position->scaling.beta_fast == 32 && position->scaling.beta_slow == 1);
+    model_file_free(&file);
+}
+
+/* Frequencies of the shared cases, whatever the spelling. */
+static void test_shared_scaling(void **state) {
+    (void)state;
+    const char *path = shared_path("cases/num/f07_rope_scaling.json");
+    if (!path) skip();
+    cJSON *json = read_json(path), *item;
+    int count = 0;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "cases")) {
+        const cJSON *given = cJSON_GetObjectItem(item, "config");
+        int64_t d_head = (int64_t)cJSON_GetObjectItem(given, "head_dim")->valuedouble;
+        ModelConfig config = small_config();
+        config.num_heads = config.num_kv_heads = 1;
+        config.d_model = d_head;
+        const char *directory = fresh_directory(&config);
+        const cJSON *theta = cJSON_GetObjectItem(given, "rope_theta");
+        char *scaling = cJSON_PrintUnformatted(cJSON_GetObjectItem(given, "rope_scaling"));
+        char *theta_text = theta ? cJSON_PrintUnformatted(theta) : NULL;
+        edit_config(directory, "rope_scaling", scaling);
+        edit_config(directory, "rope_theta", theta_text);
+        if (cJSON_GetObjectItem(item, "error")) {
+            refuse_reading(directory, "rope_scaling");
+        } else {
+            ModelFile file = read_model(directory);
+            const ModelConfig *read = &file.model->config;
+            double frequencies[64], magnitude;
+            position_rope_frequencies(&read->position, d_head, read->context_length, 1, frequencies,
+                                      &magnitude);
+            const cJSON *wanted = cJSON_GetObjectItem(item, "inv_freq");
+            assert_int_equal(cJSON_GetArraySize(wanted), d_head / 2);
+            for (int i = 0; i < d_head / 2; i++) {
+                double value = cJSON_GetArrayItem(wanted, i)->valuedouble;
+                assert_true(frequencies[i] > value * (1 - 1e-6) &&
+                            frequencies[i] < value * (1 + 1e-6));
+            }
+            model_file_free(&file);
+        }
+        cJSON_free(scaling);
+        cJSON_free(theta_text);
+        count++;
+    }
+    assert_true(count > 0);
+    cJSON_Delete(json);
+}
+
+/* ---- weights ---- */
+
+typedef struct Items {
+    Safetensors file;
+    SafetensorsItem items[64];
+    int64_t count;
+} Items;
+
+static Items *items_of(const char *directory) {
+    Items *items = calloc(1, sizeof *items);
+    Error error = {""};
+    char *path = path_join(directory, "model.safetensors");
+    if (!safetensors_open(&items->file, path, &error)) fail_msg("%s", error.message);
+    free(path);
+    for (int64_t i = 0; i < items->file.count; i++) {
+        const SafetensorsTensor *t = &items->file.tensors[i];
+        SafetensorsItem *item = &items->items[items->count++];
+        *item = (SafetensorsItem){t->name, t->type, t->rank, {0}, t->data};
+        memcpy(item->shape, t->shape, sizeof item->shape);
+    }
+    return items;
+}
+
+static void write_items(Items *items, const char *directory, const char *name, int64_t from,
+                        int64_t to) {
+    Error error = {""};
+    char *path = path_join(directory, name);
+    if (!safetensors_write(path, items->items + from, to - from, NULL, 0, false, NULL, &error))
+        fail_msg("%s", error.message);
+    free(path);
+}
+
+static void free_items(Items *items) {
+    safetensors_close(&items->file);
+    free(items);
+}
+
+static SafetensorsItem *find_item(Items *items, const char *name) {
+    for (int64_t i = 0; i < items->count; i++)
+        if (strcmp(items->items[i].name, name) == 0) return &items->items[i];
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static void test_heads(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    edit_config(directory, "tie_word_embeddings", "true");
+    ModelFile file = read_model(directory); /* the flag wins over a head that differs */
+    assert_true(file.model->config.tie_embeddings);
+    bool warned = false;
+    for (int i = 0; i < file.warning_count; i++)
+        warned = warned || strstr(file.warnings[i], "lm_head.weight differs");
+    assert_true(warned);
+    model_file_free(&file);
+
+    Items *items = items_of(directory); /* the same head twice: no warning */
+    find_item(items, "lm_head.weight")->data = find_item(items, "model.embed_tokens.weight")->data;
+    write_items(items, directory, "model.safetensors", 0, items->count);
+    free_items(items);
+    file = read_model(directory);
+    for (int i = 0; i < file.warning_count; i++) assert_null(strstr(file.warnings[i], "lm_head"));
+    model_file_free(&file);
+
+    config.tie_embeddings = true; /* a missing head with the flag false */
+    directory = fresh_directory(&config);
+    edit_config(directory, "tie_word_embeddings", "false");
+    refuse_reading(directory, "tie_word_embeddings is false");
+}
+
+static void test_strange_tensors(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    Items *items = items_of(directory);
+    float numbers[32] = {1};
+    SafetensorsItem *extra = &items->items[items->count];
+    *extra = (SafetensorsItem){
+        "model.layers.0.self_attn.rotary_emb.inv_freq", SAFETENSORS_F32, 1, {4}, numbers};
+    write_items(items, directory, "model.safetensors", 0, items->count + 1);
+    ModelFile file = read_model(directory); /* old files carry the frequencies along */
+    model_file_free(&file);
+    *extra = (SafetensorsItem){
+        "model.layers.0.self_attn.q_proj.bias", SAFETENSORS_F32, 1, {32}, numbers};
+    write_items(items, directory, "model.safetensors", 0, items->count + 1);
+    refuse_reading(directory, "q_proj.bias");
+    find_item(items, "model.norm.weight")->type = SAFETENSORS_I32;
+    write_items(items, directory, "model.safetensors", 0, items->count);
+    refuse_reading(directory, "type I32");
+    free_items(items);
+}
+
+static void test_shards(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    ModelFile whole = read_model(directory);
+    Items *items = items_of(directory);
+    int64_t middle = items->count / 2;
+    write_items(items, directory, "model-00001-of-00002.safetensors", 0, middle);
+    write_items(items, directory, "model-00002-of-00002.safetensors", middle, items->count);
+    char *index = path_join(directory, "model.safetensors.index.json");
+    cJSON *json = cJSON_CreateObject(), *map = cJSON_AddObjectToObject(json, "weight_map");
+    for (int64_t i = 0; i < items->count; i++)
+        cJSON_AddStringToObject(map, items->items[i].name,
+                                i < middle ? "model-00001-of-00002.safetensors"
+                                           : "model-00002-of-00002.safetensors");
+    char *text = cJSON_Print(json);
+    write_bytes(index, text, strlen(text));
+    cJSON_free(text);
+    cJSON_Delete(json);
+    char *single = path_join(directory, "model.safetensors");
+    unlink(single);
+    ModelFile file = read_model(directory);
+    assert_same_weights(whole.model, file.model);
+    model_file_free(&file);
+    model_file_free(&whole);
+
+    write_items(items, directory, "model-00002-of-00002.safetensors", middle - 1, items->count);
+    refuse_reading(directory, "in two shards");
+    write_items(items, directory, "model-00002-of-00002.safetensors", middle + 1, items->count);
+    refuse_reading(directory, "is missing");
+    static const char *const bad[] = {"{}", "{\"weight_map\": {\"a\": 1}}",
+                                      "{\"weight_map\": {\"a\": \"../x.safetensors\"}}",
+                                      "{\"weight_map\": {\"a\": \"nosuch.safetensors\"}}"};
+    static const char *const messages[] = {"weight_map", "no file name", "beside it",
+                                           "no such file"};
+    for (int i = 0; i < 4; i++) {
+        write_bytes(index, bad[i], strlen(bad[i]));
+        refuse_reading(directory, messages[i]);
+    }
+    free_items(items);
+    free(single);
+    free(index);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_config_refusals), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_rope_parameters), cmocka_unit_test(test_shared_scaling),
+        cmocka_unit_test(test_heads),           cmocka_unit_test(test_strange_tensors),
+        cmocka_unit_test(test_shards),
+    };
+    return cmocka_run_group_tests_name("Hugging Face", tests, make_scratch, remove_scratch);
+}

@@ -1,0 +1,352 @@
+#!/usr/bin/env python3
+"""Exports of a small trained model, loaded by the programs they are made for, and the other way round.
+
+Run from the top of the project after make, in the environment of scripts/interop.sh. Prints TAP.
+A peer that cannot be imported is skipped.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import traceback
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHARED = os.environ.get("TINYLM_SHARED", "../shared")
+SCRATCH = tempfile.mkdtemp(prefix="tinylm_interop_")
+TESTS = []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def peer(name):
+    os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Skip(f"{name} is not installed")
+
+
+def run(*command, check=True):
+    result = subprocess.run(command, capture_output=True)
+    if check and result.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}: {result.stderr.decode()}")
+    return result.stdout.decode(errors="replace")
+
+
+def program(name):
+    if not os.access(f"./{name}", os.X_OK):
+        raise Skip(f"./{name} is not built")
+    return f"./{name}"
+
+
+def logits_of(model, ids):
+    text = run(program("evaluate"), "--model", model, "--ids", " ".join(map(str, ids)), "--logits")
+    return np.array([[float(x) for x in line.split()] for line in text.splitlines()])
+
+
+def our_greedy(model, ids, count):
+    """count ids after the given ones, by our cache and our sampler."""
+    text = run(program("generate"), "--model", model, "--ids", " ".join(map(str, ids)), "--print-ids",
+               "--temperature", "0", "--max-tokens", str(count), "--ignore-end")
+    return [int(x) for x in text.split()]
+
+
+STORY = """Once upon a time there was a little fox. The fox lived in a big wood with her mother.
+One day the fox said, "I want to see the sea!" "It is 12 miles away," said her mother, "but we'll go."
+They walked and walked. The sun was hot, the sand was warm, and the sea was très bleue – like the sky.
+The fox played in the water all day. She didn't want to go home. At night they slept under the stars.
+<|endoftext|>
+A boy had a red ball. He threw the ball up, up, up! It fell on the roof. "Oh no," said the boy.
+His big sister got a long stick. She pushed the ball, and it rolled down. The boy was very happy.
+"Thank you!" he said. They played together until the moon came out.
+<|endoftext|>
+"""
+
+VARIANTS = {
+    "plain": {},
+    "grouped": {"num_kv_heads": 2},
+    "tied": {"tie_embeddings": True},
+    "half": {"position": {"type": "rope", "layout": "half", "theta": 5000}},
+    "linear": {"position": {"type": "rope", "scaling": {"type": "linear", "factor": 2}}},
+    "yarn": {"position": {"type": "rope", "scaling": {"type": "yarn", "factor": 4, "original_context": 24}}},
+    "llama3": {"position": {"type": "rope", "scaling": {"type": "llama3", "factor": 8, "original_context": 16}}},
+    "ntk": {"position": {"type": "rope", "scaling": {"type": "ntk", "factor": 3}}},
+    "dynamic": {"position": {"type": "rope", "scaling": {"type": "dynamic_ntk", "factor": 3}}},
+}
+RUNS = {}
+
+
+def trained(name):
+    """The run directory of a variant, trained for a few seconds the first time."""
+    if name not in RUNS:
+        text = os.path.join(SCRATCH, "story.txt")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write(STORY * 20)
+        model = {"context_length": 96, "d_model": 64, "num_layers": 2, "num_heads": 4, "d_ff": 160}
+        config = {
+            "name": name, "data": {"train": text},
+            "tokenizer": {"vocab_size": 400, "special_tokens": ["<|endoftext|>"]},
+            "model": model | VARIANTS[name],
+            "training": {"batch_size": 8, "max_steps": 40, "learning_rate": {"max": 1e-2}},
+        }
+        path = os.path.join(SCRATCH, name + ".json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(config, file)
+        RUNS[name] = os.path.join(SCRATCH, "run-" + name)
+        run(program("train"), path, "--run", RUNS[name])
+    return RUNS[name]
+
+
+def exported(name, kind, *options):
+    target = os.path.join(SCRATCH, name + {"hf": "-hf", "gguf": ".gguf", "llama2c": ".bin"}[kind])
+    if kind == "llama2c":  # tokenizer.bin goes beside the model: a folder for each
+        os.makedirs(os.path.join(SCRATCH, name + "-l2c"), exist_ok=True)
+        target = os.path.join(SCRATCH, name + "-l2c", "model.bin")
+    if not os.path.exists(target):
+        run(program("convert"), trained(name), target, "--to", kind, *options)
+    return target
+
+
+def prompt_ids(run_directory):
+    tokenizers = peer("tokenizers")
+    tokenizer = tokenizers.Tokenizer.from_file(os.path.join(run_directory, "tokenizer", "tokenizer.json"))
+    return tokenizer.encode("<|endoftext|>Once upon a time the boy didn't see 12 stars").ids
+
+
+def close(name, ours, theirs, tolerance):
+    difference = np.abs(ours - theirs).max()
+    assert ours.shape == theirs.shape, f"{name}: {ours.shape} and {theirs.shape}"
+    assert difference < tolerance, f"{name}: logits differ by {difference:.2e}"
+    return difference
+
+
+@test
+def transformers_gives_the_same_logits_and_greedy_tokens():
+    torch, transformers = peer("torch"), peer("transformers")
+    worst = 0
+    for name in VARIANTS:
+        ids = prompt_ids(trained(name))
+        model = transformers.LlamaForCausalLM.from_pretrained(exported(name, "hf"))
+        with torch.no_grad():
+            theirs = model(torch.tensor([ids])).logits[0].double().numpy()
+            longer = model.generate(torch.tensor([ids]), max_new_tokens=64, do_sample=False,
+                                    eos_token_id=None, pad_token_id=0)[0].tolist()[len(ids):]
+        for source in (trained(name), exported(name, "hf")):
+            worst = max(worst, close(name, logits_of(source, ids), theirs, 1e-4))
+        ours = our_greedy(trained(name), ids, 64)
+        assert ours == longer, f"{name}: greedy {ours} and {longer}"
+    return f"{len(VARIANTS)} variants, largest difference {worst:.1e}"
+
+
+@test
+def transformers_loads_the_tokenizer():
+    transformers = peer("transformers")
+    directory = exported("plain", "hf")
+    theirs = transformers.AutoTokenizer.from_pretrained(directory)
+    ours = peer("tokenizers").Tokenizer.from_file(os.path.join(trained("plain"), "tokenizer", "tokenizer.json"))
+    for text in (STORY, "  a\t\n\n b's 3.14 Ünï çödé 漢字 😀", "<|endoftext|>x<|endoftext|>"):
+        expected = ours.encode(text).ids
+        assert theirs(text, add_special_tokens=False)["input_ids"] == expected
+        path = os.path.join(SCRATCH, "text.txt")
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        encoded = run(program("tokenize"), "encode", "--tokenizer", os.path.join(trained("plain"), "tokenizer"), path)
+        assert [int(i) for i in encoded.split()] == expected
+    assert theirs.eos_token == "<|endoftext|>"
+
+
+@test
+def transformers_models_of_other_shapes_are_read():
+    """Saved by transformers itself: bfloat16, float16, shards, tied with a stray head."""
+    torch, transformers = peer("torch"), peer("transformers")
+    torch.manual_seed(1)
+    worst = 0
+    for number, (kind, tied, shard) in enumerate([("float32", False, "5GB"), ("bfloat16", False, "5GB"),
+                                                   ("float16", True, "5GB"), ("float32", False, "30KB")]):
+        config = transformers.LlamaConfig(vocab_size=120, hidden_size=32, intermediate_size=56,
+                                          num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+                                          max_position_embeddings=64, tie_word_embeddings=tied,
+                                          initializer_range=0.3)
+        model = transformers.LlamaForCausalLM(config).to(getattr(torch, kind))
+        directory = os.path.join(SCRATCH, f"theirs{number}")
+        model.save_pretrained(directory, max_shard_size=shard)
+        assert (len(os.listdir(directory)) > 4) == (shard == "30KB")
+        ids = list(range(1, 60, 3))
+        model = transformers.LlamaForCausalLM.from_pretrained(directory, torch_dtype=torch.float32)
+        with torch.no_grad():
+            theirs = model(torch.tensor([ids])).logits[0].double().numpy()
+        worst = max(worst, close(kind, logits_of(directory, ids), theirs, 1e-4))
+    return f"largest difference {worst:.1e}"
+
+
+@test
+def llama_cpp_gives_the_same_logits_and_greedy_tokens():
+    llama_cpp = peer("llama_cpp")
+    worst = 0
+    for name in VARIANTS:
+        if name == "dynamic":  # GGUF cannot hold it
+            continue
+        ids = prompt_ids(trained(name))
+        path = exported(name, "gguf")
+        model = llama_cpp.Llama(path, n_ctx=96, n_threads=1, logits_all=True, verbose=False,
+                                type_k=0, type_v=0)  # 0: the cache in float32
+        model.eval(ids)
+        theirs = np.array(model.scores[: len(ids)], dtype=np.float64)
+        for source in (trained(name), path):
+            worst = max(worst, close(name, logits_of(source, ids), theirs, 2e-3))
+        model.reset()
+        longer = []
+        for token in model.generate(ids, temp=0.0, top_k=1, repeat_penalty=1.0):
+            longer.append(token)
+            if len(longer) == 64:
+                break
+        ours = our_greedy(trained(name), ids, 64)
+        assert ours == longer, f"{name}: greedy {ours} and {longer}"
+    return f"{len(VARIANTS) - 1} variants, largest difference {worst:.1e}"
+
+
+@test
+def llama_cpp_tokenizes_the_same():
+    llama_cpp = peer("llama_cpp")
+    model = llama_cpp.Llama(exported("plain", "gguf"), vocab_only=True, verbose=False)
+    ours = peer("tokenizers").Tokenizer.from_file(os.path.join(trained("plain"), "tokenizer", "tokenizer.json"))
+    for text in (STORY, "  a\t\n\n b's 3.14 Ünï çödé 漢字 😀", "<|endoftext|>x<|endoftext|>"):
+        ids = model.tokenize(text.encode(), add_bos=False, special=True)
+        assert ids == ours.encode(text).ids, f"{ids}\n{ours.encode(text).ids}"
+    assert model.token_eos() == 0 and model.token_bos() == 0
+
+
+@test
+def gguf_reads_what_we_write():
+    gguf = peer("gguf")
+    for options in ([], ["--type", "f16"]):
+        path = os.path.join(SCRATCH, f"type{len(options)}.gguf")
+        run(program("convert"), trained("plain"), path, *options)
+        reader = gguf.GGUFReader(path)
+        types = {t.name: t.tensor_type.name for t in reader.tensors}
+        assert types["blk.0.attn_q.weight"] == ("F16" if options else "F32")
+        assert types["blk.0.attn_norm.weight"] == "F32"
+        assert reader.fields["llama.attention.head_count"].parts[-1][0] == 4
+        ids = [5, 100, 7]
+        close("f16", logits_of(path, ids), logits_of(trained("plain"), ids), 0.05 if options else 1e-5)
+
+
+@test
+def gguf_files_of_the_gguf_package_are_read():
+    """Other alignment, tensors in another order, keys of other integer types, bfloat16."""
+    gguf = peer("gguf")
+    from gguf.quants import quantize
+
+    source = gguf.GGUFReader(exported("grouped", "gguf"))
+    path = os.path.join(SCRATCH, "rewritten.gguf")
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_custom_alignment(64)
+    for key, value in (("context_length", 96), ("embedding_length", 64), ("block_count", 2),
+                       ("feed_forward_length", 160), ("attention.head_count", 4),
+                       ("attention.head_count_kv", 2)):
+        writer.add_uint64("llama." + key, value)
+    writer.add_float64("llama.attention.layer_norm_rms_epsilon", 1e-5)
+    for tensor in reversed(source.tensors):
+        shape = tuple(reversed(tensor.shape.tolist()))
+        data = np.array(tensor.data).reshape(shape)
+        if "ffn_up" in tensor.name:
+            writer.add_tensor(tensor.name, quantize(data, gguf.GGMLQuantizationType.BF16),
+                              raw_dtype=gguf.GGMLQuantizationType.BF16)
+        else:
+            writer.add_tensor(tensor.name, data)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    ids = [1, 50, 3, 200]
+    close("rewritten", logits_of(path, ids), logits_of(trained("grouped"), ids), 0.05)
+
+
+@test
+def round_trips_keep_logits_bit_for_bit():
+    ids = list(range(0, 90, 2))
+    for name in ("plain", "grouped", "tied"):
+        for kind in ("hf", "gguf", "llama2c"):
+            first = exported(name, kind)
+            folder = os.path.join(SCRATCH, f"round-{name}-{kind}")
+            os.makedirs(folder)
+            ours = os.path.join(folder, "ours")
+            second = os.path.join(folder, {"hf": "x-hf", "gguf": "x.gguf", "llama2c": "x.bin"}[kind])
+            run(program("convert"), first, ours, "--to", "tinylm")
+            run(program("convert"), ours, second, "--to", kind)
+            logits = [logits_of(model, ids) for model in (first, ours, second)]
+            assert (logits[0] == logits[1]).all() and (logits[0] == logits[2]).all(), f"{name} {kind}"
+
+
+@test
+def numpy_gives_stories260k():
+    """Logits and 200 greedy tokens of a real llama2.c model, against numpy in float64."""
+    model = f"{SHARED}/data/models/stories260K.bin"
+    tokenizer = f"{SHARED}/data/models/tok512.bin"
+    if not os.path.exists(model):
+        raise Skip("no stories260K.bin")
+    reference = [sys.executable, os.path.join(HERE, "llama2c_reference.py"), model]
+    ids, _, *text = run(*reference, "--tokenizer", tokenizer, "--text", "Once upon a time", "--greedy", "200").split("\n")
+    prompt = [1, 403, 407, 261, 378]
+    ids = [int(i) for i in ids.split()]
+    theirs = run(*reference, "--ids", " ".join(map(str, prompt + ids)), "--logits")
+    theirs = np.array([[float(x) for x in line.split()] for line in theirs.splitlines()])
+    difference = close("stories260K", logits_of(model, prompt + ids), theirs, 2e-4)
+    assert our_greedy(model, prompt, 200) == ids
+    ours = run(program("generate"), "--model", model, "--prompt", "Once upon a time", "--temperature", "0",
+               "--max-tokens", "200")
+    assert "\n".join(text).strip() in ours, f"{text}\n{ours}"
+    return f"largest difference {difference:.1e}"
+
+
+@test
+def numpy_and_safetensors_read_our_arrays():
+    safetensors = peer("safetensors")
+    from safetensors.numpy import load_file
+
+    path = os.path.join(trained("plain"), "model.safetensors")
+    tensors = load_file(path)
+    assert tensors["token_embeddings.weight"].shape == (400, 64)
+    checkpoint = os.path.join(trained("plain"), "checkpoint.safetensors")
+    with safetensors.safe_open(checkpoint, "np") as file:
+        assert len(file.metadata()["checksum"]) == 16
+        assert (file.get_tensor("ln_final.weight") == tensors["ln_final.weight"]).all()
+    ids = [1, 2, 3]
+    assert (logits_of(checkpoint, ids) == logits_of(path, ids)).all()
+
+
+def main():
+    failed = 0
+    print(f"1..{len(TESTS)}")
+    for number, function in enumerate(TESTS, 1):
+        name = function.__name__.replace("_", " ")
+        try:
+            result = function()
+            print(f"ok {number} - {name}" + (f" ({result})" if result else ""), flush=True)
+        except Skip as reason:
+            print(f"ok {number} - {name} # SKIP {reason}", flush=True)
+        except Exception:
+            failed += 1
+            traceback.print_exc()
+            print(f"not ok {number} - {name}", flush=True)
+    if not failed:
+        import shutil
+
+        shutil.rmtree(SCRATCH)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
