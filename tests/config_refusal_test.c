@@ -157,11 +157,12 @@ static void test_contradictions(void **state) {
         CONFIG(", \"tokenizer\": {\"vocab_size\": 300, \"special_tokens\": [\"\"]}", "", ""),
         ": tokenizer.special_tokens is [\"\"]; it must be a list of texts in double quotes, none of "
         "them empty");
-    refuse(CONFIG(", \"tokenizer\": {\"vocab_size\": 300, \"load\": \"d\"}", "", ""),
-           ": unknown key \"tokenizer.vocab_size\" for \"load\"; known here: \"load\"");
-    refuse(CONFIG("", ", \"vocab_size\": 50, \"document_mask\": true", ""),
-           ": model.document_mask is true; it needs a tokenizer with a special token between the "
-           "documents");
+    refuse(
+        CONFIG(", \"tokenizer\": {\"vocab_size\": 300, \"load\": \"d\"}", "", ""),
+        ": unknown key \"tokenizer.vocab_size\" for \"load\"; known here: \"load\", \"special_tokens\"");
+    refuse(
+        CONFIG("", ", \"vocab_size\": 50, \"document_mask\": true", ""),
+        ": model.document_mask is true; it needs tokenizer.special_tokens, the first of which stands between the documents");
     refuse_set("{" DATA ", \"model\": {" MODEL
                ", \"vocab_size\": 50}, \"training\": {\"batch_size\": "
                "16777216, \"gradient_accumulation\": 16777216, \"max_steps\": 1}}",
@@ -205,9 +206,9 @@ static void test_tasks(void **state) {
         ": unknown key \"data.train\" for \"sort\"; known here: \"task\", \"length\", \"symbols\"");
     refuse(TASK("\"train\": \"t\", \"length\": 3", ""),
            ": unknown key \"data.length\"; known here: \"task\", \"train\", \"valid\"");
-    refuse(TASK("\"task\": \"sort\", \"length\": 4", ", \"document_mask\": true"),
-           ": model.document_mask is true; it needs a tokenizer with a special token between the "
-           "documents");
+    refuse(
+        TASK("\"task\": \"sort\", \"length\": 4", ", \"document_mask\": true"),
+        ": model.document_mask is true; it needs tokenizer.special_tokens, the first of which stands between the documents");
     refuse_set(
         TASK("\"task\": \"sort\", \"length\": 4", ""), "tokenizer.vocab_size=300",
         " with --set tokenizer.vocab_size=300: tokenizer does not go with data.task; leave one of "
@@ -225,6 +226,10 @@ static void test_data(void **state) {
         refuse_set(SMALL, set, message);
         free(set), free(message);
     }
+    refuse_set(
+        SMALL, "data.valid=null",
+        " with --set data.valid=null: data.valid is null; it must be text in double quotes, or a "
+        "list of such texts and null, not empty");
     refuse(TASK("\"valid\": \"v\"", ""), ": data.train is missing; it has no default");
     TrainConfig *c =
         accept(TASK("\"train\": [\"only.npy\"], \"valid\": [null]", ", \"vocab_size\": 50"));
@@ -233,7 +238,10 @@ static void test_data(void **state) {
     assert_false(c->tokenizer.present);
     expect_round_trip(c);
     train_config_free(c);
-    c = accept(CONFIG(", \"tokenizer\": {\"load\": \"runs/a/tokenizer\"}", "", ""));
+    c = accept(
+        CONFIG(", \"tokenizer\": {\"load\": \"runs/a/tokenizer\", \"special_tokens\": [\"<e>\"]}",
+               ", \"document_mask\": true", ""));
+    assert_string_equal(c->tokenizer.special_tokens[0], "<e>");
     assert_string_equal(c->tokenizer.load, "runs/a/tokenizer");
     assert_int_equal(c->tokenizer.vocab_size, 0);
     expect_round_trip(c);

@@ -267,7 +267,7 @@ static void test_names_from_files(void **state) {
                  {"dir/", "run"},
                  {"..", "run"},
                  {"a.json.json", "a.json"},
-                 {"-", "-"}};
+                 {"-", "run"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Error error;
         TrainConfig *c = train_config_parse(SMALL, strlen(SMALL), cases[i].file, NULL, 0, &error);

@@ -195,8 +195,10 @@ char **json_object_strings(JsonObject *object, const char *key, bool single, boo
     *count = 0;
     const cJSON *node = find(object, key);
     if (!node) return NULL;
-    const char *allowed = single ? "text in double quotes, or a list of such texts, not empty"
-                                 : "a list of texts in double quotes, none of them empty";
+    const char *allowed = nulls
+                              ? "text in double quotes, or a list of such texts and null, not empty"
+                          : single ? "text in double quotes, or a list of such texts, not empty"
+                                   : "a list of texts in double quotes, none of them empty";
     bool one = single && cJSON_IsString(node);
     if ((!one && !cJSON_IsArray(node)) || (single && !one && !node->child)) {
         value_error(object, key, node, allowed);

@@ -32,7 +32,7 @@ typedef struct JsonReader {
     bool failed;
 } JsonReader;
 
-enum { JSON_OBJECT_KEYS = 32, JSON_OBJECT_PATH = 96 };
+enum { JSON_OBJECT_KEYS = 64, JSON_OBJECT_PATH = 96 };
 
 typedef struct JsonObject {
     JsonReader *reader;

@@ -56,7 +56,7 @@ static char *name_from_file(const char *file) {
     char *name = string_copy(path_name(file));
     size_t length = strlen(name);
     if (length > 5 && strcmp(name + length - 5, ".json") == 0) name[length - 5] = '\0';
-    if (name_is_usable(name)) return name;
+    if (name_is_usable(name) && strcmp(name, "-") != 0) return name; /* "-": standard input */
     free(name);
     return string_copy("run");
 }
@@ -112,7 +112,7 @@ static void check_special_tokens(JsonReader *reader, const TokenizerConfig *toke
                                   "tokenizer.special_tokens has \"%.100s\" twice; each token once",
                                   tokenizer->special_tokens[i]);
     int64_t smallest = BYTE_VALUES + tokenizer->special_token_count;
-    if (tokenizer->vocab_size < smallest)
+    if (!tokenizer->load && tokenizer->vocab_size < smallest)
         json_reader_error(reader, "tokenizer.vocab_size",
                           "tokenizer.vocab_size is %" PRId64 "; it must be at least %" PRId64
                           ", the 256 bytes and the special tokens",
@@ -124,16 +124,15 @@ static void read_tokenizer(JsonObject *root, TokenizerConfig *tokenizer) {
     tokenizer->present = object.node != NULL;
     if (!tokenizer->present) return;
     tokenizer->load = json_object_string(&object, "load");
-    if (tokenizer->load) {
+    tokenizer->special_tokens = json_object_strings(&object, "special_tokens", false, false,
+                                                    &tokenizer->special_token_count);
+    if (tokenizer->load)
         object.variant = "load";
-    } else {
+    else
         tokenizer->vocab_size =
             json_object_whole(&object, "vocab_size", JSON_REQUIRED, BYTE_VALUES, 1 << 24);
-        tokenizer->special_tokens = json_object_strings(&object, "special_tokens", false, false,
-                                                        &tokenizer->special_token_count);
-    }
     json_object_end(&object);
-    if (!tokenizer->load) check_special_tokens(root->reader, tokenizer);
+    check_special_tokens(root->reader, tokenizer);
 }
 
 static void read_optimizer(JsonObject *training, OptimizerConfig *optimizer) {
@@ -235,11 +234,10 @@ static bool check_task(const TrainConfig *config, JsonReader *reader) {
                                  "data.length is %" PRId64
                                  "; twice that must fit into model.context_length (%" PRId64 ")",
                                  config->data.task_length, config->model.context_length);
-    bool separators = config->tokenizer.load || config->tokenizer.special_token_count > 0;
-    if (config->model.document_mask && !separators)
+    if (config->model.document_mask && config->tokenizer.special_token_count == 0)
         return json_reader_error(
             reader, "model.document_mask",
-            "model.document_mask is true; it needs a tokenizer with a special token between the documents");
+            "model.document_mask is true; it needs tokenizer.special_tokens, the first of which stands between the documents");
     return true;
 }
 

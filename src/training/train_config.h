@@ -44,8 +44,10 @@ typedef struct DataConfig {
 
 typedef struct TokenizerConfig {
     bool present;
-    int64_t vocab_size;    /* to train up to, or 0 with `load` */
-    char **special_tokens; /* none unless given; ids in this order */
+    int64_t vocab_size; /* to train up to, or 0 with `load` */
+    /* None unless given; new ones get ids in this order, and the first one separates documents.
+     * With `load`: the ones to use, or to add. */
+    char **special_tokens;
     int64_t special_token_count;
     char *load; /* directory of a trained tokenizer, or NULL */
 } TokenizerConfig;

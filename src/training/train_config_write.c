@@ -36,16 +36,15 @@ static void write_tokenizer(const TokenizerConfig *tokenizer, JsonWriter *writer
     if (!tokenizer->present) return;
     json_key(writer, "tokenizer");
     json_begin_object(writer, JSON_ON_LINES);
-    if (tokenizer->load) {
+    if (tokenizer->load)
         json_member_string(writer, "load", tokenizer->load);
-    } else {
+    else
         json_member_whole(writer, "vocab_size", tokenizer->vocab_size);
-        json_key(writer, "special_tokens");
-        json_begin_array(writer, JSON_ON_ONE_LINE);
-        for (int64_t i = 0; i < tokenizer->special_token_count; i++)
-            json_put_string(writer, tokenizer->special_tokens[i]);
-        json_end(writer);
-    }
+    json_key(writer, "special_tokens");
+    json_begin_array(writer, JSON_ON_ONE_LINE);
+    for (int64_t i = 0; i < tokenizer->special_token_count; i++)
+        json_put_string(writer, tokenizer->special_tokens[i]);
+    json_end(writer);
     json_end(writer);
 }
 
