@@ -39,6 +39,14 @@ static void test_text_numbers(void **state) {
         if (text_to_real(bad_real[i], &real)) fail_msg("accepted %s", bad_real[i]);
 }
 
+static void test_utf8(void **state) {
+    (void)state;
+    assert_int_equal(utf8_valid_length("", 0), 0);
+    assert_int_equal(utf8_valid_length("a\0é", 4), 4);
+    assert_int_equal(utf8_valid_length("aé\xFFz", 5), 3);
+    assert_int_equal(utf8_valid_length("a\xE2\x82", 3), 1);
+}
+
 static void test_intervals(void **state) {
     (void)state;
     assert_true(interval_contains("[0, 1)", 0));
@@ -70,6 +78,7 @@ static void test_nearest_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_numbers),
+        cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_intervals),
         cmocka_unit_test(test_nearest_name),
     };

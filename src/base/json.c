@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 #include "base/file.h"
+#include "base/text.h"
 
 /* ---- the grammar ---- */
 
@@ -234,13 +234,8 @@ static bool scan_encoding(Scanner *s) {
         s->at = (size_t)(nul - text);
         return scan_error(s, "a NUL byte; JSON is text");
     }
-    for (s->at = 0; s->at < s->length;) {
-        utf8proc_int32_t point;
-        utf8proc_ssize_t size = utf8proc_iterate((const utf8proc_uint8_t *)text + s->at,
-                                                 (utf8proc_ssize_t)(s->length - s->at), &point);
-        if (size < 1) return scan_error(s, "not valid UTF-8; save the file as UTF-8");
-        s->at += (size_t)size;
-    }
+    s->at = utf8_valid_length(text, s->length);
+    if (s->at < s->length) return scan_error(s, "not valid UTF-8; save the file as UTF-8");
     s->at = s->length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     return true;
 }

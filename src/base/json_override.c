@@ -2,18 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
-static bool is_utf8(const char *text) {
-    const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)text;
-    while (*at) {
-        utf8proc_int32_t point;
-        utf8proc_ssize_t size = utf8proc_iterate(at, -1, &point);
-        if (size < 1) return false;
-        at += size;
-    }
-    return true;
-}
+#include "base/text.h"
 
 /* The object that holds the last key of `path` ("a.b.c"; the text is cut into its keys). Creates
  * what is missing. NULL on error. */
@@ -56,7 +46,8 @@ bool json_override(cJSON *root, const char *text, const char *file, Error *error
     if (!equals)
         return error_set(error, "--set %.200s: must be KEY=VALUE, as in training.max_steps=50",
                          text);
-    if (!is_utf8(text)) return error_set(error, "--set %.200s: is not valid UTF-8", text);
+    if (utf8_valid_length(text, strlen(text)) < strlen(text))
+        return error_set(error, "--set %.200s: is not valid UTF-8", text);
     char *path = string_copy(text), *key;
     path[equals - text] = '\0';
     cJSON *parent = find_parent(root, path, &key, text, file, error);

@@ -6,6 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
+
+size_t utf8_valid_length(const char *text, size_t length) {
+    size_t at = 0;
+    while (at < length) {
+        utf8proc_int32_t point;
+        utf8proc_ssize_t size = utf8proc_iterate((const utf8proc_uint8_t *)text + at,
+                                                 (utf8proc_ssize_t)(length - at), &point);
+        if (size < 1) break;
+        at += (size_t)size;
+    }
+    return at;
+}
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';

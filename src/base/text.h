@@ -4,7 +4,11 @@
 #define TINYLM_BASE_TEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* How many bytes at the start of a text are valid UTF-8: `length` when all of it is. */
+size_t utf8_valid_length(const char *text, size_t length);
 
 /* A decimal whole number, the text as a whole: "-12", "007". False for anything else (empty, blanks,
  * "+1", "1e3", "0x10", "3 apples") and for what does not fit. */

@@ -68,7 +68,7 @@ static char *default_text(const Option *option) {
     case OPTION_KIND_CHOICE:
         return *option->value.text ? string_format(" (default: %s)", *option->value.text) : NULL;
     case OPTION_KIND_LIST:
-        return string_copy(" (repeatable)");
+        return strstr(option->help, "repeatable") ? NULL : string_copy(" (repeatable)");
     default:
         return NULL;
     }
