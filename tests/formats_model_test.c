@@ -231,6 +231,31 @@ static void test_llama2c_ids(void **state) {
     model_file_free(&back);
 }
 
+/* Two models with different tokenizers in one folder keep one each. */
+static void test_llama2c_neighbours(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    Error error;
+    assert_true(directory_create(scratch_path("two"), &error));
+    ModelFile one = small_file(&config, true), two = small_file(&config, true);
+    static const uint8_t token[] = "xyz";
+    assert_true(tokenizer_add_token(two.tokenizer.bpe, 265, token, 3, &error));
+    write_model(&one, MODEL_LLAMA2C, scratch_path("two/one.bin"));
+    assert_int_equal(one.warning_count, 0);
+    write_model(&two, MODEL_LLAMA2C, scratch_path("two/two.bin"));
+    assert_int_equal(two.warning_count, 1);
+    assert_true(file_exists(scratch_path("two/two-tokenizer.bin")));
+    assert_false(file_exists(scratch_path("two/one-tokenizer.bin")));
+    ModelFile again = read_model(scratch_path("two/one.bin"));
+    assert_int_equal(model_tokenizer_size(&again.tokenizer), 267);
+    model_file_free(&again);
+    again = read_model(scratch_path("two/two.bin"));
+    assert_int_equal(model_tokenizer_size(&again.tokenizer), 268);
+    model_file_free(&again);
+    model_file_free(&one);
+    model_file_free(&two);
+}
+
 /* Decoding gives the text back, for any bytes. */
 static void test_llama2c_decoding(void **state) {
     (void)state;
@@ -305,15 +330,11 @@ static void test_half_gguf(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_row_order),
-        cmocka_unit_test(test_scaling_survives),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_nothing_half_written),
-        cmocka_unit_test(test_tokenizer_travels),
-        cmocka_unit_test(test_llama2c_ids),
-        cmocka_unit_test(test_llama2c_decoding),
-        cmocka_unit_test(test_half_gguf),
+        cmocka_unit_test(test_round_trips),          cmocka_unit_test(test_row_order),
+        cmocka_unit_test(test_scaling_survives),     cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_nothing_half_written), cmocka_unit_test(test_tokenizer_travels),
+        cmocka_unit_test(test_llama2c_ids),          cmocka_unit_test(test_llama2c_neighbours),
+        cmocka_unit_test(test_llama2c_decoding),     cmocka_unit_test(test_half_gguf),
     };
     return cmocka_run_group_tests_name("model formats", tests, make_scratch, remove_scratch);
 }

@@ -108,23 +108,30 @@ static void read_tensor(void *context, const Model *model, const Parameter *part
     *at += 4 * count;
 }
 
-/* Beside the model: tokenizer.bin, or tok512.bin for a vocabulary of 512, llama2.c's names. */
+/* "DIR/stories-tokenizer.bin" for DIR/stories.bin, to be freed. */
+static char *own_tokenizer_path(const char *model_path) {
+    size_t length = strlen(model_path);
+    if (length > 4 && strcmp(model_path + length - 4, ".bin") == 0) length -= 4;
+    return string_format("%.*s-tokenizer.bin", (int)length, model_path);
+}
+
+/* Beside the model: its own, tokenizer.bin, or tok512.bin for a vocabulary of 512 (the latter two are
+ * llama2.c's names). */
 static void find_tokenizer(ModelFile *file) {
     long long size = (long long)file->model->config.vocab_size;
     char *directory = path_directory(file->path), *name = string_format("tok%lld.bin", size);
-    char *paths[2] = {path_join(directory, "tokenizer.bin"), path_join(directory, name)};
+    char *paths[3] = {own_tokenizer_path(file->path), path_join(directory, "tokenizer.bin"),
+                      path_join(directory, name)};
     Error error = {""};
-    bool tried = false;
-    for (int i = 0; i < 2; i++) {
-        if (!file->tokenizer.pieces && file_exists(paths[i])) {
+    for (int i = 0; i < 3; i++) {
+        if (!file->tokenizer.pieces && file_exists(paths[i]))
             file->tokenizer.pieces = llama2c_tokenizer_read(paths[i], size, &error);
-            tried = true;
-        }
         free(paths[i]);
     }
     if (!file->tokenizer.pieces)
         model_file_warn(file, "only ids can be used: %s",
-                        tried ? error.message : "there is no tokenizer.bin beside the model");
+                        *error.message ? error.message
+                                       : "there is no tokenizer.bin beside the model");
     free(name);
     free(directory);
 }
@@ -290,13 +297,39 @@ static bool write_model(const ModelFile *file, Output *output, const char *path,
     return file_writer_commit(&writer, NULL, error);
 }
 
-/* The tokenizer goes first: a model without one would be taken for complete. */
-static bool write_tokenizer(const Llama2cTokenizer *tokenizer, const char *model_path,
-                            Error *error) {
-    char *directory = path_directory(model_path), *path = path_join(directory, "tokenizer.bin");
-    bool written = llama2c_tokenizer_write(tokenizer, path, error);
-    free(path);
+/* Whether two files hold the same bytes. */
+static bool same_content(const char *path, const char *other) {
+    MappedFile a, b;
+    Error ignored;
+    if (!file_map(&a, path, &ignored)) return false;
+    bool same = file_map(&b, other, &ignored);
+    if (same) {
+        same = a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+        file_unmap(&b);
+    }
+    file_unmap(&a);
+    return same;
+}
+
+/* Writes tokenizer.bin, where llama2.c looks for it, beside the model; when another model's tokenizer
+ * is there already, that one stays and ours gets a name of its own. It is written before the model: a
+ * model without one would be taken for complete. */
+static bool write_tokenizer(ModelFile *file, const Llama2cTokenizer *tokenizer,
+                            const char *model_path, Error *error) {
+    char *own = own_tokenizer_path(model_path), *directory = path_directory(model_path);
+    char *shared = path_join(directory, "tokenizer.bin");
+    bool written = llama2c_tokenizer_write(tokenizer, own, error);
+    if (written && file_exists(shared) && !same_content(own, shared)) {
+        model_file_warn(file,
+                        "%s belongs to another model and was left alone; this model's tokenizer "
+                        "is %s (llama2.c: run -z)",
+                        shared, own);
+    } else if (written && rename(own, shared) != 0) {
+        written = error_set(error, "%s: cannot be written", shared);
+    }
+    free(shared);
     free(directory);
+    free(own);
     return written;
 }
 
@@ -313,9 +346,9 @@ bool llama2c_write(ModelFile *file, const char *path, Error *error) {
         /* 0xFF occurs in no text, so training has made its logit as low as any */
         uint32_t rare = tokenizer->bpe->id_of_byte[0xFF];
         output.rare_row = rare == TOKEN_NONE ? 0 : (int64_t)rare;
-        good = pieces && write_tokenizer(pieces, path, error);
+        good = pieces && write_tokenizer(file, pieces, path, error);
     } else if (tokenizer->pieces) {
-        good = write_tokenizer(tokenizer->pieces, path, error);
+        good = write_tokenizer(file, tokenizer->pieces, path, error);
     }
     if (good) {
         real *values = llama_values(file->model, LAYOUT_INTERLEAVED);
