@@ -14,12 +14,14 @@
 #include "commands/train_progress.h"
 #include "commands/train_resume.h"
 #include "commands/train_sample.h"
+#include "commands/train_start.h"
 #include "pictures/loss_chart.h"
 #include "training/corpus.h"
+#include "training/task.h"
 #include "training/trainer.h"
 
 typedef struct Arguments {
-    const char *config, *run, *text;
+    const char *config, *run, *text, *init_from;
     OptionList overrides;
     bool resume, fresh, plain;
     int64_t threads;
@@ -35,6 +37,7 @@ typedef struct Session {
     char *config_json;
     WindowSource windows;
     EvaluationWindows validation;
+    TaskSource task; /* in place of corpus, windows and validation when the config names a task */
 } Session;
 
 static volatile sig_atomic_t stop_signal = 0;
@@ -55,6 +58,8 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_FLAG("--resume", &a->resume, "go on from the run's last checkpoint"),
         OPTION_FLAG("--fresh", &a->fresh, "start over, removing what an earlier run left there"),
         OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
+        OPTION_TEXT("--init-from", "RUN", &a->init_from,
+                    "start from the weights of another run, with a changed context length or scaling"),
         OPTION_FLAG("--plain", &a->plain, "compute with the plain definitions (slow, to study)"),
         OPTIONS_END,
     };
@@ -134,7 +139,15 @@ static void print_notice(void *context, const char *line) {
     fflush(stdout);
 }
 
+static bool is_task(const Session *s) { return s->config->data.task != TASK_NONE; }
+
 static bool open_data(Session *s, Error *error) {
+    if (is_task(s)) {
+        s->corpus.separator = -1;
+        return !s->config->model.document_mask ||
+               error_set(error, "model.document_mask does not go with data.task: the answer would not see "
+                                "the question; leave one of them out");
+    }
     bool resuming = s->arguments.resume && file_exists(s->run.checkpoint);
     CorpusOptions options = {.cache = "data/cache",
                              .run_tokenizer = resuming ? s->run.tokenizer : NULL,
@@ -166,6 +179,11 @@ static bool check_memory(const Session *s, const TrainerSetup *setup, Error *err
 
 static void print_data(const Session *s) {
     const Corpus *c = &s->corpus;
+    if (is_task(s)) {
+        printf("task: %s %lld symbols out of %lld\n", task_name(s->config->data.task),
+               (long long)s->config->data.task_length, (long long)s->config->data.task_symbols);
+        return;
+    }
     printf("data: %s", c->train_path);
     if (s->config->data.train_count > 1)
         printf(" (number %lld of %lld in data.train: the first that is there)",
@@ -264,31 +282,50 @@ static int finish(const Session *s, const TrainerResult *result) {
             printf(", %.4f bits per byte", evaluation_bits_per_byte(v));
         printf(" (%.0f tokens)\n", v->tokens);
     }
+    if (is_task(s)) {
+        if (v->tokens > 0)
+            printf("accuracy: %.2f %% of the symbols, %.2f %% of the answers whole\n",
+                   100 * v->correct / v->tokens, 100 * v->whole / (double)v->sequences);
+        printf("the run is in %s\n", s->run.path);
+        return program_done("train");
+    }
     printf("the run is in %s; a story: ./generate --run ", s->run.path);
     print_quoted(s->run.path);
     putchar('\n');
     return program_done("train");
 }
 
+/* Where the sequences of training and validation come from. */
+static void open_sources(Session *s) {
+    const TrainConfig *config = s->config;
+    int64_t T = config->model.context_length;
+    int64_t rows = config->batch_size * config->gradient_accumulation;
+    int64_t validated = config->eval_batches * config->batch_size;
+    s->task = (TaskSource){.data = &config->data,
+                           .seed = config->seed,
+                           .rows_per_step = rows,
+                           .T = T,
+                           .count = validated};
+    s->windows = (WindowSource){.ids = &s->corpus.train,
+                                .seed = config->seed,
+                                .rows_per_step = rows,
+                                .T = T};
+    s->validation = evaluation_windows_spread(&s->corpus.valid, T, validated,
+                                              config->model.document_mask ? s->corpus.separator : -1);
+}
+
 static bool run_session(Session *s, int *status, Error *error) {
     if (!read_config(s, error) || !open_run(s, error) || !open_data(s, error)) return false;
     print_data(s);
     const TrainConfig *config = s->config;
-    int64_t T = config->model.context_length;
-    s->windows = (WindowSource){.ids = &s->corpus.train,
-                                .seed = config->seed,
-                                .rows_per_step = config->batch_size * config->gradient_accumulation,
-                                .T = T};
-    int64_t separator = config->model.document_mask ? s->corpus.separator : -1;
-    s->validation = evaluation_windows_spread(&s->corpus.valid, T,
-                                              config->eval_batches * config->batch_size, separator);
+    open_sources(s);
     TrainerSetup setup = {
         .config = config,
         .run = &s->run,
-        .source = window_source(&s->windows),
-        .validation = evaluation_source(&s->validation),
+        .source = is_task(s) ? task_training(&s->task) : window_source(&s->windows),
+        .validation = is_task(s) ? task_validation(&s->task) : evaluation_source(&s->validation),
         .token_bytes = s->corpus.token_bytes,
-        .separator = separator,
+        .separator = s->validation.separator,
         .tokenizer = s->corpus.tokenizer ? tokenizer_fingerprint(s->corpus.tokenizer) : 0,
         .resume = s->arguments.resume,
         .plain = s->arguments.plain,
@@ -301,6 +338,9 @@ static bool run_session(Session *s, int *status, Error *error) {
     setup.config_json = s->config_json;
     print_model(s);
     model_initialize(s->model, config->seed);
+    if (s->arguments.init_from && !(s->arguments.resume && file_exists(s->run.checkpoint)) &&
+        !start_from_run(s->model, s->corpus.tokenizer, s->arguments.init_from, error))
+        return false;
 
     TrainerEvents events = {
         .context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};

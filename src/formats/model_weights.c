@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/safetensors.h"
+#include "model/position_tables.h"
 
 /* "4096 x 128", for messages. */
 static char *shape_text(int rank, const int64_t *shape) {
@@ -23,13 +24,34 @@ static bool same_shape(const Parameter *part, const SafetensorsTensor *tensor) {
     return true;
 }
 
-static bool load_part(Model *model, const Parameter *part, const Safetensors *file, Error *error) {
+/* A learned position table of another length: more rows are interpolated, fewer are the first ones. */
+static bool fit_positions(const Parameter *part, const SafetensorsTensor *tensor, real *values) {
+    if (strcmp(part->name, "position_embeddings.weight") != 0 || tensor->rank != 2 ||
+        tensor->shape[1] != part->shape[1] || tensor->shape[0] < 1)
+        return false;
+    int64_t rows = tensor->shape[0], new_rows = part->shape[0], C = part->shape[1];
+    real *table = allocate((size_t)tensor->count, sizeof *table);
+    bool read = safetensors_to_real(tensor, table);
+    for (int64_t row = 0; read && row < new_rows; row++) {
+        PositionBlend blend = position_stretch(row, rows, new_rows > rows ? new_rows : rows);
+        const real *low = table + blend.low * C, *high = blend.fraction > 0 ? low + C : low;
+        real fraction = (real)blend.fraction;
+        for (int64_t c = 0; c < C; c++)
+            values[row * C + c] = (1 - fraction) * low[c] + fraction * high[c];
+    }
+    free(table);
+    return read;
+}
+
+static bool load_part(Model *model, const Parameter *part, const Safetensors *file, bool fit,
+                      Error *error) {
     const SafetensorsTensor *tensor = safetensors_find(file, part->name);
     if (!tensor)
         return error_set(error,
                          "%s: the tensor '%s' is missing; the file belongs to another model config",
                          file->path, part->name);
     if (!same_shape(part, tensor)) {
+        if (fit && fit_positions(part, tensor, model->parameters.values + part->offset)) return true;
         char *found = shape_text(tensor->rank, tensor->shape);
         char *expected = shape_text(part->rank, part->shape);
         error_set(error, "%s: the tensor '%s' is %s, and the model's config asks for %s",
@@ -50,13 +72,13 @@ static bool is_optimizers(const SafetensorsTensor *tensor) {
     return strncmp(tensor->name, "optimizer.", strlen("optimizer.")) == 0;
 }
 
-bool model_weights_load(Model *model, const char *path, Error *error) {
+static bool load(Model *model, const char *path, bool fit, Error *error) {
     const Parameters *parameters = &model->parameters;
     Safetensors file;
     if (!safetensors_open(&file, path, error)) return false;
     bool loaded = !safetensors_metadata(&file, "checksum") || safetensors_verify(&file, error);
     for (int64_t i = 0; loaded && i < parameters->part_count; i++)
-        loaded = load_part(model, &parameters->parts[i], &file, error);
+        loaded = load_part(model, &parameters->parts[i], &file, fit, error);
     for (int64_t i = 0; loaded && i < file.count; i++)
         if (!parameters_find(parameters, file.tensors[i].name) && !is_optimizers(&file.tensors[i]))
             loaded = error_set(error,
@@ -65,6 +87,14 @@ bool model_weights_load(Model *model, const char *path, Error *error) {
                                path, file.tensors[i].name);
     safetensors_close(&file);
     return loaded;
+}
+
+bool model_weights_load(Model *model, const char *path, Error *error) {
+    return load(model, path, false, error);
+}
+
+bool model_weights_load_fitted(Model *model, const char *path, Error *error) {
+    return load(model, path, true, error);
 }
 
 bool model_weights_save(const Model *model, const char *path, Error *error) {

@@ -11,6 +11,11 @@
  * overwritten. */
 bool model_weights_load(Model *model, const char *path, Error *error);
 
+/* The same, but a learned position table may have another number of rows than the model's: it is
+ * stretched by interpolation, both ends kept, or its first rows are taken. For starting a longer or
+ * shorter model from this one. */
+bool model_weights_load_fitted(Model *model, const char *path, Error *error);
+
 /* Writes all weights in the type they have in memory, with the metadata "format": "pt" that Hugging
  * Face's loaders ask for. The file depends on nothing but the weights, and appears whole or not at
  * all. */

@@ -25,8 +25,8 @@ void task_fill(const TaskSource *task, RandomStream stream, uint64_t index, int3
     /* The whole sequence has 2n + 1 ids: the inputs are all but the last, the targets all but the
      * first. */
     for (int64_t i = 0; i < n; i++)
-        ids[i] = (int32_t)random_below(task->seed, stream, index * (uint64_t)n + (uint64_t)i,
-                                       symbols);
+        ids[i] =
+            (int32_t)random_below(task->seed, stream, index * (uint64_t)n + (uint64_t)i, symbols);
     ids[n] = (int32_t)task_separator(task->data);
     answer(task->data->task, n, ids, targets + n);
     for (int64_t t = 0; t < n; t++) targets[t] = ids[t + 1];
