@@ -14,7 +14,11 @@ static void test_keys(void **state) {
     refuse(CONFIG(", \"traning\": {}", "", ""),
            ": unknown key \"traning\"; did you mean \"training\"?");
     refuse(CONFIG(", \"max_steps\": 5", "", ""),
-           ": unknown key \"max_steps\"; known here: \"name\", \"seed\", \"data\", \"tokenizer\", "
+           ": unknown key \"max_steps\"; did you mean \"training.max_steps\"?");
+    refuse(CONFIG(", \"learning_rat\": 0.1", "", ""),
+           ": unknown key \"learning_rat\"; did you mean \"training.learning_rate\"?");
+    refuse(CONFIG(", \"frobnicate\": 5", "", ""),
+           ": unknown key \"frobnicate\"; known here: \"name\", \"seed\", \"data\", \"tokenizer\", "
            "\"model\", \"training\"");
     refuse(CONFIG("", ", \"d_modle\": 5", ""),
            ": unknown key \"model.d_modle\"; did you mean \"d_model\"?");

@@ -85,11 +85,23 @@ JsonObject json_object_root(JsonReader *reader, const cJSON *node) {
     return root;
 }
 
+static void remember_path(JsonObject *object, const char *key) {
+    JsonReader *reader = object->reader;
+    char *path = key_path(object, key);
+    size_t size = strlen(path) + 1;
+    if (size <= sizeof reader->asked - reader->asked_length) {
+        memcpy(reader->asked + reader->asked_length, path, size);
+        reader->asked_length += size;
+    }
+    free(path);
+}
+
 /* Looks a key up and makes it known. NULL when it is absent, or when an error was found before, so
  * that the caller returns its default. */
 static const cJSON *find(JsonObject *object, const char *key) {
     assert(object->known_count < JSON_OBJECT_KEYS);
     object->known[object->known_count++] = key;
+    remember_path(object, key);
     return object->reader->failed ? NULL : json_get(object->node, key);
 }
 
@@ -230,10 +242,28 @@ static bool is_known(const JsonObject *object, const char *key) {
     return false;
 }
 
+/* The path in another object whose last part is nearest to `key`; NULL when none is near. */
+static const char *nearest_elsewhere(const JsonReader *reader, const char *key) {
+    enum { MOST = 256 };
+    const char *paths[MOST], *names[MOST] = {NULL};
+    int count = 0;
+    for (size_t at = 0; at < reader->asked_length && count < MOST; count++) {
+        paths[count] = reader->asked + at;
+        const char *dot = strrchr(paths[count], '.');
+        names[count] = dot ? dot + 1 : paths[count];
+        at += strlen(paths[count]) + 1;
+    }
+    const char *nearest = nearest_name(key, names, count);
+    for (int i = 0; i < count; i++)
+        if (names[i] == nearest) return paths[i];
+    return NULL;
+}
+
 static void unknown_key_error(JsonObject *object, const char *key) {
     char *path = key_path(object, key);
     char *known = list_names(object->known, object->known_count, ", ");
     const char *nearest = nearest_name(key, object->known, object->known_count);
+    if (!nearest) nearest = nearest_elsewhere(object->reader, key);
     char *remedy = nearest ? string_format("did you mean \"%s\"?", nearest)
                            : string_format("known here: %s", known);
     const char *variant = object->variant;

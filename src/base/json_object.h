@@ -16,12 +16,15 @@
  *
  *     configs/x.json: model.num_layers is 0; it must be a whole number from 1 to 1000
  *     configs/x.json: unknown key "model.num_layer"; did you mean "num_layers"?
+ *     configs/x.json: unknown key "num_layers"; did you mean "model.num_layers"?
  *
  * and says so when the value came from the command line (`--set key=value`). */
 #ifndef TINYLM_BASE_JSON_OBJECT_H
 #define TINYLM_BASE_JSON_OBJECT_H
 
 #include "base/json.h"
+
+enum { JSON_READER_PATHS = 4096, JSON_OBJECT_KEYS = 64, JSON_OBJECT_PATH = 96 };
 
 /* What all objects of one file share. */
 typedef struct JsonReader {
@@ -30,9 +33,11 @@ typedef struct JsonReader {
     int override_count;
     Error *error;
     bool failed;
+    /* Paths of the keys asked for in all objects so far, each with its NUL, to find the place of a
+     * key that stands in the wrong object. What does not fit is only not suggested. */
+    char asked[JSON_READER_PATHS];
+    size_t asked_length;
 } JsonReader;
-
-enum { JSON_OBJECT_KEYS = 64, JSON_OBJECT_PATH = 96 };
 
 typedef struct JsonObject {
     JsonReader *reader;

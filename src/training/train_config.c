@@ -276,7 +276,8 @@ static TrainConfig *config_from_tree(cJSON *tree, const char *file, const char *
                                      int override_count, Error *error) {
     for (int i = 0; i < override_count; i++)
         if (!json_override(tree, overrides[i], file, error)) return NULL;
-    JsonReader reader = {file, overrides, override_count, error, false};
+    JsonReader reader = {
+        .file = file, .overrides = overrides, .override_count = override_count, .error = error};
     TrainConfig *config = allocate_zeroed(1, sizeof *config);
     read_root(&reader, tree, config);
     if (!reader.failed) return config;
