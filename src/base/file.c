@@ -58,6 +58,11 @@ void file_unmap(MappedFile *file) {
     *file = (MappedFile){NULL, 0};
 }
 
+void file_forget(const uint8_t *part, size_t size) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), offset = (uintptr_t)part % page;
+    madvise((void *)(uintptr_t)(part - offset), size + offset, MADV_DONTNEED);
+}
+
 char *file_read(const char *path, size_t limit, size_t *size, Error *error) {
     bool standard_input = strcmp(path, "-") == 0;
     const char *name = standard_input ? "standard input" : path;

@@ -19,6 +19,9 @@ typedef struct MappedFile {
 /* Maps a regular file read-only. Errors: missing, a directory, unreadable, not a regular file. */
 bool file_map(MappedFile *file, const char *path, Error *error);
 void file_unmap(MappedFile *file);
+/* Says that a part of a map will not be read again soon: it stops counting as memory of the process,
+ * and is read anew when touched. */
+void file_forget(const uint8_t *part, size_t size);
 
 /* Reads a whole file (or standard input for "-") into memory that the caller frees; a NUL follows
  * the last byte. `size` gets the number of bytes. Errors as file_map, and when more than `limit`

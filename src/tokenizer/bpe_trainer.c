@@ -301,8 +301,10 @@ Tokenizer *bpe_train(const char *const *paths, int path_count, int64_t vocab_siz
     double start = omp_get_wtime();
     WordCounts counts;
     word_counts_init(&counts);
-    bool done = word_counts_add_files(&counts, paths, path_count, &tokenizer->specials,
-                                      options ? options->chunk_bytes : 0, error);
+    bool done = true;
+    for (int i = 0; done && i < path_count; i++)
+        done = word_counts_add_file(&counts, paths[i], &tokenizer->specials,
+                                    options ? options->chunk_bytes : 0, error);
     double counted = omp_get_wtime();
     if (done) done = bpe_learn(tokenizer, &counts, vocab_size, options, error);
     if (stats)

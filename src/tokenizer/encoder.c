@@ -193,6 +193,7 @@ bool encode_file(const Tokenizer *tokenizer, const char *path, size_t chunk_byte
             ids.count = 0;
             bool done = !stop && encoder_encode(encoder, chunks.chunks[i].text,
                                                 chunks.chunks[i].length, &ids, &chunk_error);
+            file_forget(chunks.chunks[i].text, chunks.chunks[i].length);
 #pragma omp ordered
             {
                 if (done) done = sink(context, ids.ids, ids.count, &chunk_error);

@@ -5,17 +5,19 @@
 
 #include "base/error.h"
 
-enum { SHORT = 64 }; /* up to this length scanning beats the heap */
+enum { SHORT = 64 }; /* up to this length scanning beats the queue */
 
 void merger_init(Merger *merger, const Tokenizer *tokenizer) {
     *merger = (Merger){.tokenizer = tokenizer, .rank_limit = TOKEN_NONE};
+    int64_t count = tokenizer->merge_count;
+    place_queue_init(&merger->queue, count ? tokenizer->merges[count - 1].rank + 1 : 0);
 }
 
 void merger_free(Merger *merger) {
     free(merger->symbols);
     free(merger->next);
     free(merger->previous);
-    free(merger->heap);
+    place_queue_free(&merger->queue);
     free(merger->batch.ids);
     free(merger->window.ids);
     free(merger->trial.ids);
@@ -63,7 +65,7 @@ static size_t merge_rank(const Merger *merger, uint32_t *ids, uint32_t *ranks, s
     return to;
 }
 
-static bool apply_short(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
+static bool merge_short(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
     uint32_t ids[SHORT], ranks[SHORT];
     if (!bytes_to_ids(merger, text, length, ids)) return false;
     for (size_t i = 0; i + 1 < length; i++) ranks[i] = rank_of(merger, ids[i], ids[i + 1]);
@@ -80,45 +82,15 @@ static bool apply_short(Merger *merger, const uint8_t *text, size_t length, IdLi
     return true;
 }
 
-/* ---- long: a heap of places ---- */
+/* ---- long: a queue of places ---- */
 
-static void heap_sink(uint64_t *heap, size_t count, size_t at) {
-    uint64_t key = heap[at];
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && heap[child + 1] < heap[child]) child++;
-        if (heap[child] >= key) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = key;
+static void add_place(Merger *merger, uint32_t position, uint32_t right) {
+    uint32_t rank = rank_of(merger, merger->symbols[position], merger->symbols[right]);
+    if (rank != TOKEN_NONE) place_queue_add(&merger->queue, rank, position);
 }
 
-static uint64_t heap_pop(Merger *merger) {
-    uint64_t top = merger->heap[0];
-    merger->heap[0] = merger->heap[--merger->heap_count];
-    if (merger->heap_count) heap_sink(merger->heap, merger->heap_count, 0);
-    return top;
-}
-
-static void heap_append(Merger *merger, uint64_t key) {
-    if (merger->heap_count == merger->heap_capacity) {
-        merger->heap_capacity = 2 * merger->heap_capacity + 64;
-        merger->heap = reallocate(merger->heap, merger->heap_capacity, sizeof *merger->heap);
-    }
-    merger->heap[merger->heap_count++] = key;
-}
-
-static void heap_push(Merger *merger, uint32_t rank, uint32_t position) {
-    if (rank == TOKEN_NONE) return;
-    uint64_t key = (uint64_t)rank << 32 | position;
-    heap_append(merger, key);
-    uint64_t *heap = merger->heap;
-    size_t at = merger->heap_count - 1;
-    for (; at > 0 && heap[(at - 1) / 2] > key; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
-    heap[at] = key;
-}
-
-/* Links the bytes into a list and fills the heap with the pairs that have a merge. */
-static bool start_heap(Merger *merger, const uint8_t *text, size_t length) {
+/* Links the bytes into a list and queues the pairs that have a merge. */
+static bool start_queue(Merger *merger, const uint8_t *text, size_t length) {
     if (merger->symbol_capacity < length) {
         merger->symbol_capacity = length;
         merger->symbols = reallocate(merger->symbols, length, sizeof *merger->symbols);
@@ -126,20 +98,15 @@ static bool start_heap(Merger *merger, const uint8_t *text, size_t length) {
         merger->previous = reallocate(merger->previous, length, sizeof *merger->previous);
     }
     if (!bytes_to_ids(merger, text, length, merger->symbols)) return false;
-    merger->heap_count = 0;
     for (uint32_t i = 0; i < length; i++) {
         merger->next[i] = i + 1 < length ? i + 1 : TOKEN_NONE;
         merger->previous[i] = i > 0 ? i - 1 : TOKEN_NONE;
-        if (i + 1 == length) break;
-        uint32_t rank = rank_of(merger, merger->symbols[i], merger->symbols[i + 1]);
-        if (rank != TOKEN_NONE) heap_append(merger, (uint64_t)rank << 32 | i);
+        if (i + 1 < length) add_place(merger, i, i + 1);
     }
-    for (size_t i = merger->heap_count / 2; i-- > 0;)
-        heap_sink(merger->heap, merger->heap_count, i);
     return true;
 }
 
-/* Merges the pair at a position if it still has that rank: entries of the heap grow stale. */
+/* Merges the pair at a position if it still has that rank: places in the queue grow stale. */
 static void merge_at(Merger *merger, uint32_t position, uint32_t rank) {
     uint32_t *symbols = merger->symbols, *next = merger->next, *previous = merger->previous;
     uint32_t right = next[position];
@@ -149,26 +116,25 @@ static void merge_at(Merger *merger, uint32_t position, uint32_t rank) {
     symbols[position] = merge->result;
     symbols[right] = TOKEN_NONE;
     uint32_t after = next[position] = next[right], before = previous[position];
-    if (after != TOKEN_NONE) {
-        previous[after] = position;
-        heap_push(merger, rank_of(merger, symbols[position], symbols[after]), position);
-    }
-    if (before != TOKEN_NONE)
-        heap_push(merger, rank_of(merger, symbols[before], symbols[position]), before);
+    if (after != TOKEN_NONE) previous[after] = position;
+    if (before != TOKEN_NONE) add_place(merger, before, position);
+    if (after != TOKEN_NONE) add_place(merger, position, after);
 }
 
-static bool apply_heap(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
-    if (!start_heap(merger, text, length)) return false;
-    while (merger->heap_count) {
-        /* Gather all places of the lowest rank first: a pair that appears while they are merged
-         * must wait, also if its own rank is lower. */
-        uint32_t rank = (uint32_t)(merger->heap[0] >> 32);
-        merger->batch.count = 0;
-        do id_list_push(&merger->batch, (uint32_t)heap_pop(merger));
-        while (!merger->tokenizer->rank_files && merger->heap_count &&
-               merger->heap[0] >> 32 == rank);
-        for (size_t i = 0; i < merger->batch.count; i++)
-            merge_at(merger, merger->batch.ids[i], rank);
+static bool merge_long(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
+    if (!start_queue(merger, text, length)) return false;
+    PlaceQueue *queue = &merger->queue;
+    for (uint32_t rank; (rank = place_queue_lowest(queue)) != PLACE_NONE;) {
+        /* All places of the rank: a pair that appears while they are merged must wait, also if its
+         * own rank is lower. But rank files merge one place at a time, so there it goes first. */
+        IdList *batch = &merger->batch;
+        place_queue_take(queue, batch);
+        for (size_t i = 0; i < batch->count; i++) {
+            if (merger->tokenizer->rank_files && place_queue_lowest(queue) < rank)
+                place_queue_add(queue, rank, batch->ids[i]);
+            else
+                merge_at(merger, batch->ids[i], rank);
+        }
     }
     for (uint32_t i = 0; i != TOKEN_NONE; i = merger->next[i])
         id_list_push(out, merger->symbols[i]);
@@ -176,8 +142,8 @@ static bool apply_heap(Merger *merger, const uint8_t *text, size_t length, IdLis
 }
 
 bool merger_merge(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
-    return length <= SHORT ? apply_short(merger, text, length, out)
-                           : apply_heap(merger, text, length, out);
+    return length <= SHORT ? merge_short(merger, text, length, out)
+                           : merge_long(merger, text, length, out);
 }
 
 /* ---- very long: window by window ---- */
@@ -223,7 +189,7 @@ bool merger_settle(Merger *merger, const uint8_t *text, size_t length, IdList *o
     IdList *window = &merger->window;
     window->count = 0;
     if (!merger_merge(merger, text, length, window)) return false;
-    size_t count = window->count, border = length, tail = 4 * longest + 64;
+    size_t count = window->count, border = length, tail = 2 * longest + 64;
     for (; tail < length; tail *= 2) {
         while (count > 0 && length - border < tail) {
             size_t token_length;

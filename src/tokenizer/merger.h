@@ -3,7 +3,7 @@
  * The rule (Sennrich et al. 2016): of all pairs of neighbours, take the one whose merge has the lowest
  * rank, merge all its places from left to right, and begin again until no pair has a merge. It is
  * neither the longest match nor greedy from the left. Three ways to do it, with equal results:
- * short pre-tokens by scanning for the lowest rank; long ones with a heap of places, O(n log n);
+ * short pre-tokens by scanning for the lowest rank; long ones with a queue of places;
  * very long ones window by window, so that memory stays bounded whatever the length. */
 #ifndef TINYLM_TOKENIZER_MERGER_H
 #define TINYLM_TOKENIZER_MERGER_H
@@ -13,17 +13,17 @@
 #include <stdint.h>
 
 #include "tokenizer/id_list.h"
+#include "tokenizer/place_queue.h"
 #include "tokenizer/tokenizer.h"
 
 /* Working memory of one thread. */
 typedef struct Merger {
     const Tokenizer *tokenizer;
     uint32_t rank_limit; /* merges from this rank on are left out; TOKEN_NONE: none is */
-    /* The heap method: symbols as a linked list over the byte positions. */
+    /* The long method: symbols as a linked list over the byte positions. */
     uint32_t *symbols, *next, *previous;
     size_t symbol_capacity;
-    uint64_t *heap; /* rank << 32 | position, smallest first */
-    size_t heap_count, heap_capacity;
+    PlaceQueue queue;
     IdList batch;     /* positions of the rank at work */
     IdList window;    /* ids of a window, before they are settled */
     IdList trial;     /* ids of a few bytes, for questions on the side */

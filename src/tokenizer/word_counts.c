@@ -56,13 +56,17 @@ static void count_chunk(WordCounts *counts, Chunk chunk, const SpecialTokens *sp
     }
 }
 
-static void count_chunks(WordCounts *counts, const Chunks *chunks, const SpecialTokens *specials) {
+static void count_chunks(WordCounts *counts, const Chunks *chunks, const SpecialTokens *specials,
+                         bool mapped) {
 #pragma omp parallel
     {
         WordCounts own;
         word_counts_init(&own);
 #pragma omp for schedule(dynamic, 1) nowait
-        for (int64_t i = 0; i < chunks->count; i++) count_chunk(&own, chunks->chunks[i], specials);
+        for (int64_t i = 0; i < chunks->count; i++) {
+            count_chunk(&own, chunks->chunks[i], specials);
+            if (mapped) file_forget(chunks->chunks[i].text, chunks->chunks[i].length);
+        }
 #pragma omp critical(word_counts_merge)
         for (uint32_t i = 0; i < own.words.count; i++) {
             size_t length;
@@ -73,20 +77,28 @@ static void count_chunks(WordCounts *counts, const Chunks *chunks, const Special
     }
 }
 
-bool word_counts_add_files(WordCounts *counts, const char *const *paths, int path_count,
-                           const SpecialTokens *specials, size_t chunk_bytes, Error *error) {
-    MappedFile *files = allocate_zeroed((unsigned)path_count, sizeof *files);
+static void count_text(WordCounts *counts, MappedFile text, bool mapped,
+                       const SpecialTokens *specials, size_t chunk_bytes) {
     Chunks chunks = {0};
-    int opened = 0;
-    while (opened < path_count && file_map(&files[opened], paths[opened], error)) {
-        const MappedFile *file = &files[opened++];
-        chunks_cut(&chunks, file->data, file->size, specials, chunk_bytes);
-        counts->bytes += file->size;
-    }
-    bool done = opened == path_count;
-    if (done) count_chunks(counts, &chunks, specials);
+    chunks_cut(&chunks, text.data, text.size, specials, chunk_bytes);
+    count_chunks(counts, &chunks, specials, mapped);
+    counts->bytes += text.size;
     chunks_free(&chunks);
-    while (opened > 0) file_unmap(&files[--opened]);
-    free(files);
-    return done;
+}
+
+bool word_counts_add_file(WordCounts *counts, const char *path, const SpecialTokens *specials,
+                          size_t chunk_bytes, Error *error) {
+    MappedFile file;
+    if (strcmp(path, "-") == 0) {
+        char *text = file_read(path, SIZE_MAX / 4, &file.size, error);
+        if (!text) return false;
+        file.data = (const uint8_t *)text;
+        count_text(counts, file, false, specials, chunk_bytes);
+        free(text);
+        return true;
+    }
+    if (!file_map(&file, path, error)) return false;
+    count_text(counts, file, true, specials, chunk_bytes);
+    file_unmap(&file);
+    return true;
 }

@@ -1,0 +1,206 @@
+/* ./tokenize split, show and merges: what happens to a text on its way to ids. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "commands/tokenize_commands.h"
+#include "tokenizer/merger.h"
+#include "tokenizer/pretokenizer.h"
+
+/* ---- split ---- */
+
+static void print_hex(char kind, const uint8_t *bytes, size_t length) {
+    static const char digits[] = "0123456789abcdef";
+    putchar(kind);
+    putchar(' ');
+    for (size_t i = 0; i < length; i++) {
+        putchar(digits[bytes[i] >> 4]);
+        putchar(digits[bytes[i] & 15]);
+    }
+    putchar('\n');
+}
+
+static void print_pieces(const SpecialTokens *specials, const uint8_t *text, const uint8_t *end) {
+    while (text < end) {
+        const SpecialToken *special = NULL;
+        const uint8_t *wall = special_tokens_find(specials, text, end, &special);
+        while (text < wall) {
+            size_t length = pretoken_length(text, wall);
+            print_hex('p', text, length);
+            text += length;
+        }
+        if (!special) break;
+        print_hex('s', special->text, special->length);
+        text += special->length;
+    }
+}
+
+int tokenize_split(int argc, char **argv) {
+    static const char name[] = "tokenize split";
+    OptionList texts = {0};
+    const char *input = "-";
+    const Option options[] = {
+        OPTION_LIST("--special", "TOKEN", &texts, "a special token"),
+        OPTION_TEXT("--input", "FILE", &input, "the text; default: standard input"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        name,
+        "Splits text into pre-tokens, one a line: p and its bytes in hex, or s for "
+        "a special token.",
+        "echo 'some text' | ./tokenize split", options};
+    options_read(&program, argc, argv);
+    unicode_start();
+    Error error;
+    SpecialTokens specials = {0};
+    bool done = true;
+    for (int i = 0; done && i < texts.count; i++) {
+        done = special_tokens_check(texts.items[i], &error);
+        if (done) special_tokens_add(&specials, texts.items[i], 0);
+    }
+    option_list_free(&texts);
+    size_t size;
+    char *text = done ? file_read(input, SIZE_MAX / 4, &size, &error) : NULL;
+    if (text) print_pieces(&specials, (const uint8_t *)text, (const uint8_t *)text + size);
+    special_tokens_free(&specials);
+    free(text);
+    return text ? program_done(name) : program_failed(name, &error);
+}
+
+/* ---- show ---- */
+
+static void show_ids(const Tokenizer *tokenizer, const uint32_t *ids, size_t count, bool colours) {
+    static const char *const backgrounds[] = {"\033[30;106m", "\033[30;103m", "\033[30;102m",
+                                              "\033[30;105m"};
+    for (size_t i = 0; i < count; i++) {
+        size_t length;
+        const uint8_t *bytes = tokenizer_token(tokenizer, ids[i], &length);
+        if (!colours) {
+            printf("%lu ", (unsigned long)ids[i]);
+            tokenize_print_quoted(stdout, bytes, length);
+            putchar('\n');
+            continue;
+        }
+        fputs(backgrounds[i % 4], stdout);
+        tokenize_print_text(stdout, bytes, length);
+        printf("\033[0m\033[2m%lu\033[0m ", (unsigned long)ids[i]);
+    }
+    if (colours) putchar('\n');
+}
+
+int tokenize_show(int argc, char **argv) {
+    static const char name[] = "tokenize show";
+    OptionList specials = {0};
+    const char *directory = NULL, *text = NULL;
+    const Option options[] = {
+        OPTION_TEXT("--tokenizer", "DIR", &directory, "the tokenizer"),
+        OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
+        ARGUMENT("TEXT", &text, "what to show"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        name,
+        "Shows the pieces of a text in colours, each with its id; one a line when "
+        "the output is no terminal.",
+        "./tokenize show --tokenizer runs/tiny/tokenizer 'Once upon a time'", options};
+    options_read(&program, argc, argv);
+    if (!directory) return program_misused(name, "--tokenizer is needed");
+    Error error;
+    Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
+    option_list_free(&specials);
+    if (!tokenizer) return program_failed(name, &error);
+    uint32_t *ids;
+    size_t count;
+    bool done =
+        tokenizer_encode(tokenizer, (const uint8_t *)text, strlen(text), &ids, &count, &error);
+    if (done) {
+        show_ids(tokenizer, ids, count, isatty(STDOUT_FILENO));
+        free(ids);
+    }
+    tokenizer_free(tokenizer);
+    return done ? program_done(name) : program_failed(name, &error);
+}
+
+/* ---- merges ---- */
+
+static void print_symbols(const Tokenizer *tokenizer, const IdList *symbols) {
+    for (size_t i = 0; i < symbols->count; i++) {
+        size_t length;
+        const uint8_t *bytes = tokenizer_token(tokenizer, symbols->ids[i], &length);
+        if (i) putchar(' ');
+        tokenize_print_quoted(stdout, bytes, length);
+    }
+    putchar('\n');
+}
+
+/* The merge of lowest rank between neighbours, or NULL. */
+static const Merge *lowest_merge(const Tokenizer *tokenizer, const IdList *symbols) {
+    const Merge *lowest = NULL;
+    for (size_t i = 0; i + 1 < symbols->count; i++) {
+        const Merge *merge = tokenizer_merge(tokenizer, symbols->ids[i], symbols->ids[i + 1]);
+        if (merge && (!lowest || merge->rank < lowest->rank)) lowest = merge;
+    }
+    return lowest;
+}
+
+/* The symbols after each step are what merging gives when only the ranks up to that step's count. */
+static bool explain_pretoken(Merger *merger, const uint8_t *text, size_t length, Error *error) {
+    const Tokenizer *tokenizer = merger->tokenizer;
+    IdList symbols = {0};
+    merger->rank_limit = 0;
+    bool done = merger_merge(merger, text, length, &symbols);
+    if (!done)
+        error_set(error, "the vocabulary has no token for the byte 0x%02X",
+                  (unsigned)merger->missing_byte);
+    else
+        print_symbols(tokenizer, &symbols);
+    for (const Merge *merge; done && (merge = lowest_merge(tokenizer, &symbols));) {
+        size_t result_length;
+        const uint8_t *result = tokenizer_token(tokenizer, merge->result, &result_length);
+        printf("  merge %lu makes ", (unsigned long)merge->rank + 1);
+        tokenize_print_quoted(stdout, result, result_length);
+        fputs(":  ", stdout);
+        merger->rank_limit = merge->rank + 1;
+        symbols.count = 0;
+        merger_merge(merger, text, length, &symbols);
+        print_symbols(tokenizer, &symbols);
+    }
+    fputs("ids:", stdout);
+    for (size_t i = 0; i < symbols.count; i++) printf(" %lu", (unsigned long)symbols.ids[i]);
+    putchar('\n');
+    free(symbols.ids);
+    return done;
+}
+
+int tokenize_merges(int argc, char **argv) {
+    static const char name[] = "tokenize merges";
+    const char *directory = NULL, *word = NULL;
+    const Option options[] = {
+        OPTION_TEXT("--tokenizer", "DIR", &directory, "the tokenizer"),
+        ARGUMENT("WORD", &word, "a word; with the space before it, if it has one: ' word'"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        name,
+        "Shows how a word becomes tokens: its bytes, then one merge after the other, "
+        "the lowest rank first.",
+        "./tokenize merges --tokenizer runs/tiny/tokenizer ' unhappily'", options};
+    options_read(&program, argc, argv);
+    if (!directory) return program_misused(name, "--tokenizer is needed");
+    Error error;
+    Tokenizer *tokenizer = tokenize_load(directory, NULL, &error);
+    if (!tokenizer) return program_failed(name, &error);
+    Merger merger;
+    merger_init(&merger, tokenizer);
+    const uint8_t *text = (const uint8_t *)word, *end = text + strlen(word);
+    bool done = true;
+    while (done && text < end) {
+        size_t length = pretoken_length(text, end);
+        done = explain_pretoken(&merger, text, length, &error);
+        text += length;
+    }
+    merger_free(&merger);
+    tokenizer_free(tokenizer);
+    return done ? program_done(name) : program_failed(name, &error);
+}

@@ -1,0 +1,80 @@
+#include <errno.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands/tokenize_commands.h"
+#include "tokenizer/unicode.h"
+
+Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *error) {
+    Tokenizer *tokenizer = tokenizer_load(path, error);
+    for (int i = 0; tokenizer && specials && i < specials->count; i++) {
+        if (tokenizer_add_special(tokenizer, specials->items[i], error)) continue;
+        tokenizer_free(tokenizer);
+        return NULL;
+    }
+    return tokenizer;
+}
+
+/* The stream in reads of whatever size comes; `ids` is the buffer between. */
+static bool encode_stream(StreamEncoder *stream, IdList *ids, IdSink sink, void *context,
+                          EncodeStats *stats, Error *error) {
+    uint8_t bytes[1 << 16];
+    for (;;) {
+        ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return error_set(error, "standard input: cannot be read: %s", strerror(errno));
+        ids->count = 0;
+        Error reason;
+        if (got > 0 ? !stream_encoder_feed(stream, bytes, (size_t)got, ids, &reason)
+                    : !stream_encoder_finish(stream, ids, &reason))
+            return error_set(error, "standard input: %s", reason.message);
+        if (!sink(context, ids->ids, ids->count, error)) return false;
+        stats->bytes += (uint64_t)got;
+        stats->tokens += ids->count;
+        if (got == 0) return true;
+    }
+}
+
+bool tokenize_input(const Tokenizer *tokenizer, const char *input, IdSink sink, void *context,
+                    EncodeStats *stats, Error *error) {
+    if (strcmp(input, "-") != 0)
+        return encode_file(tokenizer, input, 0, sink, context, stats, error);
+    double start = omp_get_wtime();
+    StreamEncoder *stream = stream_encoder_new(tokenizer);
+    IdList ids = {0};
+    *stats = (EncodeStats){0};
+    bool done = encode_stream(stream, &ids, sink, context, stats, error);
+    stats->seconds = omp_get_wtime() - start;
+    free(ids.ids);
+    stream_encoder_free(stream);
+    return done;
+}
+
+void tokenize_print_text(FILE *out, const uint8_t *bytes, size_t length) {
+    const uint8_t *end = bytes + length;
+    while (bytes < end) {
+        uint32_t character;
+        size_t n = unicode_decode(bytes, end, &character);
+        if (character == UNICODE_INVALID || character < 0x20 ||
+            (character >= 0x7F && character < 0xA0)) {
+            static const char names[] = "abtnvfr"; /* \a is 7, … \r is 13 */
+            for (size_t i = 0; i < n; i++)
+                if (bytes[i] >= 7 && bytes[i] <= 13)
+                    fprintf(out, "\\%c", names[bytes[i] - 7]);
+                else
+                    fprintf(out, "\\x%02x", bytes[i]);
+        } else {
+            if (character == '"' || character == '\\') putc('\\', out);
+            fwrite(bytes, 1, n, out);
+        }
+        bytes += n;
+    }
+}
+
+void tokenize_print_quoted(FILE *out, const uint8_t *bytes, size_t length) {
+    putc('"', out);
+    tokenize_print_text(out, bytes, length);
+    putc('"', out);
+}

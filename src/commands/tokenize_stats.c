@@ -1,0 +1,201 @@
+/* ./tokenize stats and compare: how well a vocabulary fits a text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "commands/tokenize_commands.h"
+
+/* How often each id occurs. */
+typedef struct Usage {
+    const Tokenizer *tokenizer;
+    uint64_t *counts;
+    EncodeStats stats;
+} Usage;
+
+static bool count_ids(void *context, const uint32_t *ids, size_t count, Error *error) {
+    (void)error;
+    Usage *usage = context;
+    for (size_t i = 0; i < count; i++) usage->counts[ids[i]]++;
+    return true;
+}
+
+/* Encodes a text and counts its ids; free usage->counts. */
+static bool usage_of(Usage *usage, const Tokenizer *tokenizer, const char *input, Error *error) {
+    usage->tokenizer = tokenizer;
+    usage->counts =
+        allocate_zeroed((unsigned long long)tokenizer->vocab_size, sizeof *usage->counts);
+    return tokenize_input(tokenizer, input, count_ids, usage, &usage->stats, error);
+}
+
+static void print_token(const Tokenizer *tokenizer, uint32_t id) {
+    size_t length;
+    const uint8_t *bytes = tokenizer_token(tokenizer, id, &length);
+    tokenize_print_quoted(stdout, bytes, length);
+}
+
+static double bytes_per_token(const EncodeStats *stats) {
+    return stats->tokens ? (double)stats->bytes / (double)stats->tokens : 0;
+}
+
+/* ---- stats ---- */
+
+enum { SHOWN = 10 };
+
+/* The ids with the highest counts, most frequent first; ties by id. Returns how many there are. */
+static int most_frequent(const Usage *usage, uint32_t top[SHOWN]) {
+    int found = 0;
+    for (uint32_t id = 0; id < usage->tokenizer->vocab_size; id++) {
+        if (!usage->counts[id]) continue;
+        int at = found < SHOWN ? found++ : SHOWN;
+        while (at > 0 && usage->counts[top[at - 1]] < usage->counts[id]) {
+            if (at < SHOWN) top[at] = top[at - 1];
+            at--;
+        }
+        if (at < SHOWN) top[at] = id;
+    }
+    return found;
+}
+
+static void print_usage(const Usage *usage) {
+    const Tokenizer *tokenizer = usage->tokenizer;
+    uint32_t top[SHOWN];
+    int found = most_frequent(usage, top);
+    printf("most frequent tokens:\n");
+    for (int i = 0; i < found; i++) {
+        printf("  %6.2f %%  %lu ",
+               100 * (double)usage->counts[top[i]] / (double)usage->stats.tokens,
+               (unsigned long)top[i]);
+        print_token(tokenizer, top[i]);
+        putchar('\n');
+    }
+    int64_t entries = 0, unused = 0;
+    size_t length;
+    for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
+        if (!tokenizer_token(tokenizer, id, &length)) continue;
+        entries++;
+        unused += !usage->counts[id];
+    }
+    printf("unused: %lld of %lld tokens%s", (long long)unused, (long long)entries,
+           unused ? ", the first ones:" : "");
+    int shown = 0;
+    for (uint32_t id = 0; id < tokenizer->vocab_size && shown < SHOWN; id++) {
+        if (usage->counts[id] || !tokenizer_token(tokenizer, id, &length)) continue;
+        putchar(' ');
+        print_token(tokenizer, id);
+        shown++;
+    }
+    putchar('\n');
+}
+
+/* The handout's question: how long the 825 GB of the Pile would take. */
+static void print_pile_time(const EncodeStats *stats) {
+    if (stats->bytes == 0 || stats->seconds <= 0) return;
+    double rate = (double)stats->bytes / stats->seconds, hours = 825e9 / rate / 3600;
+    printf("throughput: %.1f MB/s; at this rate 825 GB of text would take ", rate / 1e6);
+    if (hours < 1)
+        printf("%.0f minutes\n", 60 * hours);
+    else if (hours < 48)
+        printf("%.1f hours\n", hours);
+    else
+        printf("%.1f days\n", hours / 24);
+}
+
+int tokenize_stats(int argc, char **argv) {
+    static const char name[] = "tokenize stats";
+    OptionList specials = {0};
+    const char *directory = NULL, *input = "-";
+    int64_t threads = 0;
+    const Option options[] = {
+        OPTION_TEXT("--tokenizer", "DIR", &directory, "the tokenizer"),
+        OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
+        OPTION_TEXT("--input", "FILE", &input, "the text; default: standard input"),
+        OPTION_WHOLE("--threads", "N", &threads, 0, 1024, "default: all cores"),
+        OPTIONS_END,
+    };
+    const Program program = {name, "Tells what a tokenizer makes of a text.",
+                             "./tokenize stats --tokenizer runs/tiny/tokenizer --input text.txt",
+                             options};
+    options_read(&program, argc, argv);
+    if (!directory) return program_misused(name, "--tokenizer is needed");
+    parallel_start((int)threads);
+    Error error;
+    Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
+    option_list_free(&specials);
+    if (!tokenizer) return program_failed(name, &error);
+    Usage usage;
+    bool done = usage_of(&usage, tokenizer, input, &error);
+    if (done) {
+        printf("bytes: %llu, tokens: %llu, bytes per token: %.3f\n",
+               (unsigned long long)usage.stats.bytes, (unsigned long long)usage.stats.tokens,
+               bytes_per_token(&usage.stats));
+        print_usage(&usage);
+        print_pile_time(&usage.stats);
+    }
+    free(usage.counts);
+    tokenizer_free(tokenizer);
+    return done ? program_done(name) : program_failed(name, &error);
+}
+
+/* ---- compare ---- */
+
+/* The longest token that is used, or TOKEN_NONE. */
+static uint32_t longest_used(const Usage *usage) {
+    uint32_t longest = TOKEN_NONE;
+    size_t longest_length = 0, length;
+    for (uint32_t id = 0; id < usage->tokenizer->vocab_size; id++) {
+        if (!usage->counts[id] || tokenizer_is_special(usage->tokenizer, id)) continue;
+        tokenizer_token(usage->tokenizer, id, &length);
+        if (length <= longest_length) continue;
+        longest = id;
+        longest_length = length;
+    }
+    return longest;
+}
+
+static bool compare_on(const char *directory, const OptionList *specials, const OptionList *inputs,
+                       Error *error) {
+    Tokenizer *tokenizer = tokenize_load(directory, specials, error);
+    if (!tokenizer) return false;
+    bool done = true;
+    for (int i = 0; done && i < inputs->count; i++) {
+        Usage usage;
+        done = usage_of(&usage, tokenizer, inputs->items[i], error);
+        if (done) {
+            printf("%15.3f %12llu  ", bytes_per_token(&usage.stats),
+                   (unsigned long long)usage.stats.tokens);
+            uint32_t longest = longest_used(&usage);
+            if (longest != TOKEN_NONE) print_token(tokenizer, longest);
+            printf("  %s (%lld entries) on %s\n", directory, (long long)tokenizer->vocab_size,
+                   inputs->items[i]);
+        }
+        free(usage.counts);
+    }
+    tokenizer_free(tokenizer);
+    return done;
+}
+
+int tokenize_compare(int argc, char **argv) {
+    static const char name[] = "tokenize compare";
+    OptionList directories = {0}, inputs = {0}, specials = {0};
+    const Option options[] = {
+        ARGUMENT_LIST("DIR", &directories, "the tokenizers", false),
+        OPTION_LIST("--input", "FILE", &inputs, "a text"),
+        OPTION_LIST("--special", "TOKEN", &specials, "one more special token for all of them"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        name, "Compares how many bytes of each text the tokens of each tokenizer hold.",
+        "./tokenize compare stories_bpe news_bpe --input stories.txt --input news.txt", options};
+    options_read(&program, argc, argv);
+    if (inputs.count == 0) return program_misused(name, "--input is needed");
+    parallel_start(0);
+    printf("bytes per token       tokens  longest token used, tokenizer, text\n");
+    Error error;
+    bool done = true;
+    for (int i = 0; done && i < directories.count; i++)
+        done = compare_on(directories.items[i], &specials, &inputs, &error);
+    option_list_free(&directories);
+    option_list_free(&inputs);
+    option_list_free(&specials);
+    return done ? program_done(name) : program_failed(name, &error);
+}

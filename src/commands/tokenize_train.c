@@ -1,0 +1,101 @@
+#include <omp.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/parallel.h"
+#include "commands/tokenize_commands.h"
+#include "tokenizer/bpe_trainer.h"
+
+static void print_progress(void *context, int64_t vocab_size, int64_t wanted) {
+    (void)context;
+    fprintf(stderr, "\rvocabulary %lld of %lld ", (long long)vocab_size, (long long)wanted);
+}
+
+static double peak_megabytes(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+#ifdef __APPLE__
+    return (double)usage.ru_maxrss / 1e6; /* bytes */
+#else
+    return (double)usage.ru_maxrss * 1024 / 1e6;
+#endif
+}
+
+static void print_longest(const Tokenizer *tokenizer) {
+    uint32_t longest = 0;
+    size_t longest_length = 0, length;
+    for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
+        if (tokenizer_is_special(tokenizer, id) || !tokenizer_token(tokenizer, id, &length))
+            continue;
+        if (length <= longest_length) continue;
+        longest = id;
+        longest_length = length;
+    }
+    printf("longest token: ");
+    tokenize_print_quoted(stdout, tokenizer_token(tokenizer, longest, &length), longest_length);
+    printf(", %zu bytes, id %lu\n", longest_length, (unsigned long)longest);
+}
+
+static void print_learned(const Tokenizer *tokenizer, const BpeStats *stats, int64_t wanted) {
+    double megabytes = (double)stats->bytes / 1e6;
+    printf("pre-tokens: %llu, of which %llu are distinct; %.1f MB counted in %.3f s (%.0f MB/s)\n",
+           (unsigned long long)stats->pretokens, (unsigned long long)stats->distinct_pretokens,
+           megabytes, stats->count_seconds,
+           stats->count_seconds > 0 ? megabytes / stats->count_seconds : 0);
+    printf("vocabulary: %lld entries, %lld merges learned in %.3f s\n",
+           (long long)tokenizer->vocab_size, (long long)tokenizer->merge_count,
+           stats->merge_seconds);
+    if (stats->stopped_early)
+        printf(
+            "stopped early: no pair is left to merge, so the vocabulary has %lld entries, not %lld\n",
+            (long long)tokenizer->vocab_size, (long long)wanted);
+    print_longest(tokenizer);
+}
+
+int tokenize_train(int argc, char **argv) {
+    static const char name[] = "tokenize train";
+    OptionList inputs = {0}, specials = {0};
+    const char *output = NULL;
+    int64_t vocab_size = 0, threads = 0;
+    const Option options[] = {
+        OPTION_LIST("--input", "FILE", &inputs, "text to learn from; default: standard input"),
+        OPTION_WHOLE("--vocab-size", "N", &vocab_size, 1, 1 << 30,
+                     "entries of the vocabulary: special tokens, 256 bytes, merges"),
+        OPTION_LIST("--special", "TOKEN", &specials, "a special token, e.g. '<|endoftext|>'"),
+        OPTION_TEXT("--output", "DIR", &output, "where the tokenizer is written; created"),
+        OPTION_WHOLE("--threads", "N", &threads, 0, 1024, "default: all cores"),
+        OPTIONS_END,
+    };
+    const Program program = {name, "Learns a byte-level BPE vocabulary.",
+                             "./tokenize train --input text.txt --vocab-size 4096 "
+                             "--special '<|endoftext|>' --output my_tokenizer",
+                             options};
+    options_read(&program, argc, argv);
+    if (!output || vocab_size == 0)
+        return program_misused(name, "--output and --vocab-size are needed");
+    parallel_start((int)threads);
+
+    double start = omp_get_wtime();
+    static const char *const standard_input[] = {"-"};
+    bool progress = isatty(STDERR_FILENO);
+    BpeOptions bpe = {0, progress ? print_progress : NULL, NULL};
+    BpeStats stats;
+    Error error;
+    Tokenizer *tokenizer =
+        bpe_train(inputs.count ? inputs.items : standard_input, inputs.count ? inputs.count : 1,
+                  vocab_size, specials.items, specials.count, &bpe, &stats, &error);
+    if (progress) fprintf(stderr, "\r");
+    option_list_free(&inputs);
+    option_list_free(&specials);
+    if (!tokenizer) return program_failed(name, &error);
+    print_learned(tokenizer, &stats, vocab_size);
+    double learned = omp_get_wtime();
+    bool saved = tokenizer_save(tokenizer, output, &error);
+    tokenizer_free(tokenizer);
+    if (!saved) return program_failed(name, &error);
+    double end = omp_get_wtime();
+    printf("written to %s in %.3f s; %.3f s in all; peak memory %.0f MB\n", output, end - learned,
+           end - start, peak_megabytes());
+    return program_done(name);
+}
