@@ -5,6 +5,7 @@
 #include "formats_helpers.h"
 
 #include "base/json.h"
+#include "base/random.h"
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/encoder.h"
 #include "tokenizer/tokenizer.h"
@@ -16,8 +17,11 @@ static inline cJSON *shared_cases(const char *name) {
     free(member);
     if (!path) skip();
     Error error;
-    cJSON *json = json_read(path, 1 << 24, &error);
-    if (!json) fail_msg("%s", error.message);
+    size_t size;
+    char *text = file_read(path, 1 << 24, &size, &error);
+    cJSON *json = cJSON_Parse(text); /* json_read refuses the NULs in some of them */
+    free(text);
+    assert_non_null(json);
     return json;
 }
 

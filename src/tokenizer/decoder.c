@@ -77,8 +77,10 @@ uint8_t *tokenizer_decode(const Tokenizer *tokenizer, const uint32_t *ids, size_
         total += token_length;
     }
     uint8_t *text = allocate(total + 1, 1), *to = text;
-    for (size_t i = 0; i < count; i++, to += token_length)
-        memcpy(to, tokenizer_token(tokenizer, ids[i], &token_length), token_length);
+    for (size_t i = 0; i < count; i++, to += token_length) {
+        const uint8_t *bytes = tokenizer_token(tokenizer, ids[i], &token_length);
+        memcpy(to, bytes, token_length);
+    }
     *to = '\0';
     *length = total;
     return text;

@@ -91,13 +91,13 @@ static void forget(Encoder *encoder) {
     encoder->overflow.count = 0;
 }
 
-/* Encodes pre-tokens of the plain text [text, end) until about STEP bytes are done or a long one comes;
- * returns where it stopped, or NULL at a byte without a token. */
-static const uint8_t *encode_step(Encoder *encoder, const uint8_t *text, const uint8_t *end,
-                                  IdList *out) {
+/* Encodes the pre-tokens of the plain text [text, end) that begin before `stop`, until about STEP bytes
+ * are done or a long one comes. Returns where it stopped, or NULL at a byte without a token. */
+static const uint8_t *encode_step(Encoder *encoder, const uint8_t *text, const uint8_t *stop,
+                                  const uint8_t *end, IdList *out) {
     /* A token has at least one byte; INLINE_IDS are written at once, whatever their count. */
     id_list_reserve(out, STEP + CACHED_LENGTH + INLINE_IDS);
-    const uint8_t *limit = end - text > STEP ? text + STEP : end;
+    const uint8_t *limit = stop - text > STEP ? text + STEP : stop;
     uint32_t known = encoder->cache.count;
     uint32_t *to = out->ids + out->count;
     while (text < limit) {
@@ -119,13 +119,13 @@ static const uint8_t *encode_step(Encoder *encoder, const uint8_t *text, const u
     return text;
 }
 
-/* The plain text [text, end): no special token is looked for. */
-static bool encode_plain(Encoder *encoder, const uint8_t *text, const uint8_t *end, IdList *out) {
-    while (text < end) {
-        text = encode_step(encoder, text, end, out);
+static bool encode_plain(Encoder *encoder, const uint8_t *text, const uint8_t *stop,
+                         const uint8_t *end, IdList *out) {
+    while (text < stop) {
+        text = encode_step(encoder, text, stop, end, out);
         if (!text) return false;
         if (encoder->cache.count >= CACHED_COUNT) forget(encoder);
-        if (text == end) break;
+        if (text >= stop) break;
         size_t length = pretoken_length(text, end);
         if (length <= CACHED_LENGTH) continue;
         if (!merger_apply(&encoder->merger, text, length, out)) return false;
@@ -134,8 +134,9 @@ static bool encode_plain(Encoder *encoder, const uint8_t *text, const uint8_t *e
     return true;
 }
 
-bool encoder_part(Encoder *encoder, const uint8_t *text, size_t length, IdList *out, Error *error) {
-    if (encode_plain(encoder, text, text + length, out)) return true;
+bool encoder_part(Encoder *encoder, const uint8_t *text, const uint8_t *stop, const uint8_t *end,
+                  IdList *out, Error *error) {
+    if (encode_plain(encoder, text, stop, end, out)) return true;
     forget(encoder); /* the cache ends with a pre-token that has no ids */
     return encoder_missing_byte(encoder, error);
 }
@@ -147,7 +148,7 @@ bool encoder_encode(Encoder *encoder, const uint8_t *text, size_t length, IdList
         const SpecialToken *special = NULL;
         const uint8_t *wall =
             special_tokens_find(&encoder->tokenizer->specials, text, end, &special);
-        if (!encoder_part(encoder, text, (size_t)(wall - text), out, error)) return false;
+        if (!encoder_part(encoder, text, wall, wall, out, error)) return false;
         if (wall == end) break;
         id_list_push(out, special->id);
         text = wall + special->length;

@@ -88,7 +88,7 @@ static bool advance_plain(StreamEncoder *stream, const uint8_t *text, const uint
     if (stream->inside) return true;
     text += *used;
     const uint8_t *end = complete ? limit : certain_end(text, limit);
-    if (!encoder_part(stream->encoder, text, (size_t)(end - text), out, error)) return false;
+    if (!encoder_part(stream->encoder, text, end, limit, out, error)) return false;
     *used += (size_t)(end - text);
     if (complete || limit - end < MERGER_WINDOW) return true;
     stream->inside = true;

@@ -109,6 +109,7 @@ size_t unicode_unfinished(const uint8_t *text, size_t length) {
         const uint8_t *start = text + length - back;
         if ((*start & 0xC0) == 0x80) continue; /* inside a character */
         LeadByte lead = lead_byte(*start);
+        if (*start == 0xED) lead.second_high = 0xBF; /* see the header */
         bool open = lead.length > back && well_formed(start, text + length, lead) == back;
         return open ? back : 0;
     }

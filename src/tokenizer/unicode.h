@@ -34,7 +34,9 @@ extern uint8_t unicode_ascii_class[256];
 size_t unicode_decode(const uint8_t *text, const uint8_t *end, uint32_t *code_point);
 
 /* Number of bytes at the end of the text that begin a character but do not complete it (0 to 3).
- * More bytes could make them well-formed; a streaming decoder holds them back. */
+ * More bytes could make them well-formed; a streaming decoder holds them back. The beginning
+ * of an encoded surrogate counts too: it cannot become well-formed, but its three bytes stay
+ * together, as in Python's incremental decoder. */
 size_t unicode_unfinished(const uint8_t *text, size_t length);
 
 /* UTF-8 of a code point (not a surrogate, at most 10FFFF); returns the length, 1 to 4. */
