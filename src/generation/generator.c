@@ -148,8 +148,8 @@ static bool extend(Generator *g, const real *logits, int64_t index, Error *error
 
 /* ---- all of it ---- */
 
-static bool check(const Model *model, const int32_t *prompt, int64_t count,
-                  const GeneratorOptions *options, Error *error) {
+bool generate_check(const Model *model, const int32_t *prompt, int64_t count,
+                    const GeneratorOptions *options, Error *error) {
     if (count < 1)
         return error_set(error,
                          "the prompt is empty, and there is no token to begin with; give one");
@@ -203,7 +203,7 @@ bool generate(const Model *model, const int32_t *prompt, int64_t count,
     GeneratorTimes ignored;
     if (!times) times = &ignored;
     *times = (GeneratorTimes){0};
-    if (!check(model, prompt, count, options, error)) return false;
+    if (!generate_check(model, prompt, count, options, error)) return false;
     Generator g = {.model = model, .options = options};
     tape_init(&g.tape, model->parameters.count);
     begin_stories(&g, prompt, count);

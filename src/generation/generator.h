@@ -50,8 +50,13 @@ typedef struct GeneratorTimes {
     double prompt_seconds, seconds;
 } GeneratorTimes;
 
-/* Continues `prompt` (count ≥ 1 ids). `times` may be NULL. Errors: an empty prompt, an id outside of
- * the vocabulary, settings out of range, logits that are not finite. */
+/* What generate would refuse before its first token: an empty prompt, an id outside of the vocabulary,
+ * settings out of range. */
+bool generate_check(const Model *model, const int32_t *prompt, int64_t count,
+                    const GeneratorOptions *options, Error *error);
+
+/* Continues `prompt` (count ≥ 1 ids). `times` may be NULL. Errors: those of generate_check; logits that
+ * are not finite. */
 bool generate(const Model *model, const int32_t *prompt, int64_t count,
               const GeneratorOptions *options, GeneratorTimes *times, Error *error);
 

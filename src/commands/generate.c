@@ -1,0 +1,268 @@
+/* ./generate: tells stories with a trained model. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/parallel.h"
+#include "commands/generate_output.h"
+#include "commands/id_list_argument.h"
+#include "commands/options.h"
+#include "formats/model_file.h"
+#include "generation/generator.h"
+#include "training/run_directory.h"
+
+enum { PROMPT_LIMIT = 1 << 28 };
+
+typedef struct Arguments {
+    const char *run, *model, *tokenizer;
+    const char *prompt, *prompt_file, *prompt_ids;
+    bool interactive, ids, logprobs;
+    OptionList stops;
+    int64_t max_tokens, seed, stories, threads;
+    SamplerConfig sampler;
+} Arguments;
+
+static volatile sig_atomic_t interrupt = 0;
+
+/* The first one ends the story, a second one the program at once. */
+static void on_interrupt(int number) {
+    interrupt = 1;
+    signal(number, SIG_DFL);
+}
+
+static bool is_interrupted(void *context) {
+    (void)context;
+    return interrupt;
+}
+
+/* ---- the command line ---- */
+
+static void read_arguments(Arguments *a, int argc, char **argv) {
+    const Option options[] = {
+        OPTION_TEXT("--run", "DIR", &a->run, "folder of a run (default: the newest under runs/)"),
+        OPTION_TEXT("--model", "PATH", &a->model,
+                    "a model instead: run, checkpoint, Hugging Face directory, .gguf or .bin"),
+        OPTION_TEXT("--tokenizer", "PATH", &a->tokenizer,
+                    "a tokenizer in place of the model's own"),
+        OPTION_TEXT("--prompt", "TEXT", &a->prompt,
+                    "how the story begins (default: with <|endoftext|>, not shown)"),
+        OPTION_TEXT("--prompt-file", "FILE", &a->prompt_file,
+                    "the prompt from a file, or - for stdin"),
+        OPTION_TEXT("--prompt-ids", "IDS", &a->prompt_ids,
+                    "the prompt as token ids, such as \"5 17 9\""),
+        OPTION_FLAG("--interactive", &a->interactive, "ask for prompts, one a line"),
+        OPTION_WHOLE("--max-tokens", "N", &a->max_tokens, 0, 1 << 30,
+                     "most tokens after the prompt"),
+        OPTION_REAL("--temperature", "T", &a->sampler.temperature, "[0, inf)",
+                    "below 1 more predictable, 0: always the likeliest token"),
+        OPTION_WHOLE("--top-k", "K", &a->sampler.top_k, 0, INT64_MAX,
+                     "choose among the K likeliest tokens, 0: all"),
+        OPTION_REAL("--top-p", "P", &a->sampler.top_p, "(0, 1]",
+                    "choose among the likeliest tokens that have this share together"),
+        OPTION_REAL("--min-p", "P", &a->sampler.min_p, "[0, 1]",
+                    "only tokens this likely compared with the likeliest"),
+        OPTION_REAL("--repetition-penalty", "R", &a->sampler.repetition_penalty, "(0, inf)",
+                    "above 1: tokens that have occurred become less likely"),
+        OPTION_LIST("--stop", "TEXT", &a->stops, "end before this text"),
+        OPTION_WHOLE("--seed", "S", &a->seed, 0, INT64_MAX, "same seed, same story"),
+        OPTION_WHOLE("--num", "N", &a->stories, 1, 1 << 16, "stories, told at the same time"),
+        OPTION_FLAG("--ids", &a->ids, "print token ids, prompt included, instead of text"),
+        OPTION_FLAG("--logprobs", &a->logprobs,
+                    "print each new token with its probability and the runners-up"),
+        OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        "generate", "Tells stories with a trained model.",
+        "./generate --prompt 'Once upon a time'\n./generate --run runs/tiny --num 5 "
+        "--temperature 0.7\n./generate --model model.gguf --prompt-file start.txt",
+        options};
+    options_read(&program, argc, argv);
+    if (a->run && a->model)
+        exit(program_misused("generate", "--run and --model exclude each other"));
+    if (!!a->prompt + !!a->prompt_file + !!a->prompt_ids + a->interactive > 1)
+        exit(program_misused("generate", "--prompt, --prompt-file, --prompt-ids and --interactive "
+                                         "exclude each other"));
+    if (a->ids && a->logprobs)
+        exit(program_misused("generate", "--ids and --logprobs exclude each other"));
+    for (int i = 0; i < a->stops.count; i++)
+        if (!*a->stops.items[i])
+            exit(program_misused("generate", "--stop needs a text that is not empty"));
+}
+
+/* ---- the model ---- */
+
+static bool open_model(ModelFile *file, const Arguments *a, Error *error) {
+    char *newest = a->run || a->model ? NULL : run_directory_newest("runs", error);
+    const char *path = a->model ? a->model : a->run ? a->run : newest;
+    bool read = path && model_file_read(file, path, a->tokenizer, error);
+    free(newest);
+    for (int i = 0; read && i < file->warning_count; i++)
+        fprintf(stderr, "generate: warning: %s\n", file->warnings[i]);
+    return read;
+}
+
+/* 1 for rows of the model that stand for no token; NULL without a tokenizer. */
+static uint8_t *excluded_rows(const ModelFile *file) {
+    if (!model_tokenizer_present(&file->tokenizer)) return NULL;
+    int64_t V = file->model->config.vocab_size;
+    uint8_t *excluded = allocate((size_t)V, 1);
+    size_t length;
+    for (int64_t i = 0; i < V; i++)
+        excluded[i] = !model_tokenizer_bytes(&file->tokenizer, TOKEN_NONE, (uint32_t)i, &length);
+    return excluded;
+}
+
+/* ---- prompts ---- */
+
+static bool encode_prompt(Prompt *prompt, const ModelFile *file, Error *error) {
+    uint32_t *ids;
+    if (!model_tokenizer_encode(&file->tokenizer, (const uint8_t *)prompt->text, prompt->length,
+                                &ids, &prompt->count, error))
+        return false;
+    int64_t start = model_tokenizer_start(&file->tokenizer);
+    if (prompt->count == 0 && start >= 0) {
+        ids = reallocate(ids, 1, sizeof *ids);
+        ids[prompt->count++] = (uint32_t)start;
+    }
+    prompt->ids = (int32_t *)ids; /* ids are below 2^31: there are not that many rows */
+    return true;
+}
+
+/* ---- telling ---- */
+
+typedef struct Session {
+    Arguments arguments;
+    ModelFile file;
+    uint8_t *excluded;
+} Session;
+
+static void print_times(const GeneratorTimes *times) {
+    fprintf(stderr, "prompt: %lld tokens", (long long)times->prompt_tokens);
+    if (times->prompt_seconds > 0)
+        fprintf(stderr, ", %.0f tokens/s", (double)times->prompt_tokens / times->prompt_seconds);
+    fprintf(stderr, "; generation: %lld tokens", (long long)times->tokens);
+    if (times->tokens > 0)
+        fprintf(stderr, ", %.0f tokens/s", (double)times->tokens / times->seconds);
+    fprintf(stderr, "\n");
+}
+
+/* All stories of one prompt. */
+static bool tell(const Session *s, const Prompt *prompt, Error *error) {
+    const Arguments *a = &s->arguments;
+    bool text = model_tokenizer_present(&s->file.tokenizer);
+    OutputForm form = a->logprobs ? OUTPUT_LOGPROBS : a->ids || !text ? OUTPUT_IDS : OUTPUT_TEXT;
+    Output *output = output_new(form, &s->file, prompt, a->stories, a->stops.items, a->stops.count);
+    GeneratorOptions options = {.stories = a->stories,
+                                .max_tokens = a->max_tokens,
+                                .seed = (uint64_t)a->seed,
+                                .sampler = a->sampler,
+                                .excluded = s->excluded,
+                                .token = output_token,
+                                .context = output,
+                                .interrupted = is_interrupted};
+    GeneratorTimes times;
+    const Model *model = s->file.model;
+    int64_t count = (int64_t)prompt->count;
+    bool told = generate_check(model, prompt->ids, count, &options, error);
+    if (told) {
+        output_begin(output);
+        told = generate(model, prompt->ids, count, &options, &times, error);
+        output_end(output);
+    }
+    output_free(output);
+    if (told) print_times(&times);
+    return told;
+}
+
+static bool tell_text(const Session *s, const char *text, size_t length, Error *error) {
+    Prompt prompt = {.text = text, .length = length};
+    bool told = encode_prompt(&prompt, &s->file, error) && tell(s, &prompt, error);
+    free(prompt.ids);
+    return told;
+}
+
+static bool tell_lines(const Session *s, Error *error) {
+    bool terminal = isatty(STDIN_FILENO), told = true;
+    char *line = NULL;
+    size_t capacity = 0;
+    while (told && !interrupt) {
+        if (terminal) fprintf(stderr, "prompt> ");
+        ssize_t length = getline(&line, &capacity, stdin);
+        if (length < 0) break;
+        if (length > 0 && line[length - 1] == '\n') length--;
+        told = tell_text(s, line, (size_t)length, error);
+    }
+    if (terminal) fprintf(stderr, "\n");
+    free(line);
+    return told;
+}
+
+static bool tell_file(const Session *s, const char *path, Error *error) {
+    size_t length;
+    char *text = file_read(path, PROMPT_LIMIT, &length, error);
+    bool told = text && tell_text(s, text, length, error);
+    free(text);
+    return told;
+}
+
+/* The text that ids stand for becomes the prompt that is shown. */
+static char *decode_prompt(const ModelTokenizer *tokenizer, const Prompt *prompt, size_t *length) {
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, length);
+    uint32_t previous = TOKEN_NONE;
+    for (size_t i = 0; i < prompt->count; i++) {
+        size_t size;
+        uint32_t id = (uint32_t)prompt->ids[i];
+        const uint8_t *bytes = model_tokenizer_bytes(tokenizer, previous, id, &size);
+        if (bytes) fwrite(bytes, 1, size, stream);
+        previous = id;
+    }
+    fclose(stream);
+    return text;
+}
+
+static bool tell_ids(const Session *s, const char *list, Error *error) {
+    Prompt prompt = {0};
+    if (!id_list_argument(list, &prompt.ids, &prompt.count, error)) return false;
+    char *text = decode_prompt(&s->file.tokenizer, &prompt, &prompt.length);
+    prompt.text = text;
+    bool told = tell(s, &prompt, error);
+    free(text);
+    free(prompt.ids);
+    return told;
+}
+
+static bool run(Session *s, Error *error) {
+    const Arguments *a = &s->arguments;
+    if (!open_model(&s->file, a, error)) return false;
+    s->excluded = excluded_rows(&s->file);
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL); /* without SA_RESTART: waiting for a prompt ends too */
+    if (a->interactive) return tell_lines(s, error);
+    if (a->prompt_file) return tell_file(s, a->prompt_file, error);
+    if (a->prompt_ids) return tell_ids(s, a->prompt_ids, error);
+    const char *text = a->prompt ? a->prompt : "";
+    return tell_text(s, text, strlen(text), error);
+}
+
+int main(int argc, char **argv) {
+    Session session = {
+        .arguments = {
+            .max_tokens = 256, .seed = 1337, .stories = 1, .sampler = sampler_config_default()}};
+    session.arguments.sampler.temperature = 0.8;
+    read_arguments(&session.arguments, argc, argv);
+    parallel_start((int)session.arguments.threads);
+    Error error;
+    bool told = run(&session, &error);
+    int status = told ? program_done("generate") : program_failed("generate", &error);
+    if (told && interrupt) status = 130;
+    free(session.excluded);
+    model_file_free(&session.file);
+    option_list_free(&session.arguments.stops);
+    return status;
+}
