@@ -92,60 +92,113 @@ static void product(const Tape *tape, int64_t m, int64_t n, int64_t k, real alph
     (tape->plain ? plain_matmul : matmul)(m, n, k, alpha, a, b, beta, c, ldc);
 }
 
-/* S = q kᵀ · scale + what the scheme adds. */
-static void compute_scores(const Tape *tape, const Layout *s, const AttentionTile *tile) {
-    product(tape, tile->rows, tile->columns, s->D, s->scale, (MatmulOperand){tile->q, s->D, false},
-            (MatmulOperand){tile->k, s->D, true}, 0, tile->scores, tile->stride);
-    if (s->hooks && s->hooks->score) s->hooks->score(s->hooks->context, tile);
+/* ---- rows of a block of scores ---- */
+
+/* A row is worked on in whole vectors, without a loop for the rest of it: the places next to
+ * [first, end) that share a vector with it are set to −∞, whose exponential is 0, and everything
+ * further out is set to 0. [begin, wide) is what is left to compute. */
+enum { LANES = 16 };
+typedef struct Span {
+    int64_t begin, wide;
+} Span;
+static Span open_span(real *row, int64_t first, int64_t end, int64_t columns) {
+    Span span = {first / LANES * LANES, (end + LANES - 1) / LANES * LANES};
+    if (span.wide > columns) span.wide = columns;
+    for (int64_t j = 0; j < span.begin; j++) row[j] = 0;
+    for (int64_t j = span.begin; j < first; j++) row[j] = -HUGE_VALF;
+    for (int64_t j = end; j < span.wide; j++) row[j] = -HUGE_VALF;
+    for (int64_t j = span.wide; j < columns; j++) row[j] = 0;
+    return span;
 }
 
 /* Turns one row of scores into exp(S − max) in place, zero outside of [first, end), and returns the
  * sum; *maximum gets the maximum. A row with nothing allowed becomes all zeros with sum 0. */
 static real exponentials(real *row, int64_t first, int64_t end, int64_t columns, real *maximum) {
+    Span span = open_span(row, first, end, columns);
     real m = -HUGE_VALF, sum = 0;
 #pragma omp simd reduction(max : m)
-    for (int64_t j = first; j < end; j++) m = row[j] > m ? row[j] : m;
+    for (int64_t j = span.begin; j < span.wide; j++) m = row[j] > m ? row[j] : m;
     real shift = m == -HUGE_VALF ? 0 : m;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t j = first; j < end; j++) {
+    for (int64_t j = span.begin; j < span.wide; j++) {
         row[j] = real_exp(row[j] - shift);
         sum += row[j];
     }
-    for (int64_t j = 0; j < first; j++) row[j] = 0;
-    for (int64_t j = end; j < columns; j++) row[j] = 0;
     *maximum = shift;
     return sum;
 }
 
+/* P = exp(S − L) in place, zero outside of [first, end). */
+static void weights_again(real *row, int64_t first, int64_t end, int64_t columns, real shift) {
+    Span span = open_span(row, first, end, columns);
+#pragma omp simd
+    for (int64_t j = span.begin; j < span.wide; j++) row[j] = real_exp(row[j] - shift);
+}
+
+/* dS = P ⊙ (dP − Σ dO ⊙ O), over dP. */
+static void softmax_backward(int64_t columns, const real *p, int64_t D, const real *out,
+                             const real *dout, real *dp) {
+    real sum = real_dot(D, out, dout);
+#pragma omp simd
+    for (int64_t j = 0; j < columns; j++) dp[j] = p[j] * (dp[j] - sum);
+}
+
+/* ---- one head's keys and values ---- */
+
 /* The keys and values of one sequence and key/value head, ready for products. */
 typedef struct Pair {
     const real *k, *v;
-    int64_t v_stride; /* keys are always D apart */
+    int64_t v_stride;           /* keys are always D apart */
+    MatmulOperand k_transposed; /* (D, keys), as a stored matrix where that makes products faster */
 } Pair;
 
-/* Without a cache: keys (and values, if transformed) are copied to `scratch`, 2·keys·D reals.
- * With one: appended to it first; keys kept before the transform are transformed to scratch. */
+/* (rows, D) -> (D, rows). */
+static MatmulOperand transpose(int64_t rows, int64_t D, const real *from, int64_t stride, real *to) {
+    for (int64_t r = 0; r < rows; r += LANES) {
+        int64_t end = r + LANES < rows ? r + LANES : rows;
+        for (int64_t d = 0; d < D; d++)
+            for (int64_t j = r; j < end; j++) to[d * rows + j] = from[j * stride + d];
+    }
+    return (MatmulOperand){to, rows, false};
+}
+
+/* Without a cache: keys, keys transposed, and values if they are transformed, are copied to
+ * `scratch`, 3·keys·D reals. With one: appended to it first; keys kept before the transform are
+ * transformed to scratch. */
 static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, real *scratch) {
     const real *k = qkv + b * s->T * s->stride + (s->H + g) * s->D, *v = k + s->G * s->D;
     KeyValueCache *cache = s->options->cache;
     if (!cache) {
+        Pair pair = {scratch, v, s->stride, {0}};
         copy_rows(s, PART_KEY, 0, s->T, k, s->stride, scratch, s->D, false);
-        if (!transforms(s, PART_VALUE)) return (Pair){scratch, v, s->stride};
-        real *values = scratch + s->keys * s->D;
-        copy_rows(s, PART_VALUE, 0, s->T, v, s->stride, values, s->D, false);
-        return (Pair){scratch, values, s->D};
+        pair.k_transposed = transpose(s->T, s->D, scratch, s->D, scratch + s->keys * s->D);
+        if (transforms(s, PART_VALUE)) {
+            real *values = scratch + 2 * s->keys * s->D;
+            copy_rows(s, PART_VALUE, 0, s->T, v, s->stride, values, s->D, false);
+            pair.v = values;
+            pair.v_stride = s->D;
+        }
+        return pair;
     }
     real *cached_k = cache->k + (b * s->G + g) * cache->capacity * s->D;
     real *cached_v = cache->v + (b * s->G + g) * cache->capacity * s->D;
     copy_rows(s, PART_VALUE, s->past, s->T, v, s->stride, cached_v + s->past * s->D, s->D, false);
     if (!s->hooks || !s->hooks->cache_before_transform) {
         copy_rows(s, PART_KEY, s->past, s->T, k, s->stride, cached_k + s->past * s->D, s->D, false);
-        return (Pair){cached_k, cached_v, s->D};
+        return (Pair){cached_k, cached_v, s->D, {cached_k, s->D, true}};
     }
     for (int64_t r = 0; r < s->T; r++)
         memcpy(cached_k + (s->past + r) * s->D, k + r * s->stride, (size_t)s->D * sizeof(real));
     copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
-    return (Pair){scratch, cached_v, s->D};
+    return (Pair){scratch, cached_v, s->D, {scratch, s->D, true}};
+}
+
+/* S = q kᵀ · scale + what the scheme adds. */
+static void compute_scores(const Tape *tape, const Layout *s, const AttentionTile *tile,
+                           const Pair *pair) {
+    product(tape, tile->rows, tile->columns, s->D, s->scale, (MatmulOperand){tile->q, s->D, false},
+            pair->k_transposed, 0, tile->scores, tile->stride);
+    if (s->hooks && s->hooks->score) s->hooks->score(s->hooks->context, tile);
 }
 
 static int64_t attention_units(const Node *node) {
@@ -158,7 +211,7 @@ static int64_t attention_scratch(const Node *node, bool backward) {
     /* With a cache the same for every token that is generated, though the keys become more: the
      * pool would keep a block for each size. */
     int64_t keys = s.options->cache ? s.options->cache->capacity : s.keys;
-    int64_t pair = 2 * keys * s.D, block = s.block * (s.D + keys);
+    int64_t pair = 3 * keys * s.D, block = s.block * (s.D + keys);
     int64_t hooks = s.hooks && s.hooks->scratch
                         ? s.hooks->scratch(s.hooks->context, s.block, keys, s.D)
                         : 0;
@@ -172,10 +225,15 @@ static void keep_weights(const Layout *s, int64_t b, const AttentionTile *tile, 
     for (int64_t j = 0; j < s->keys; j++) to[j] = j < tile->columns ? p[j] * inverse : 0;
 }
 
+static void scale_row(int64_t D, real *row, real factor) {
+#pragma omp simd
+    for (int64_t d = 0; d < D; d++) row[d] *= factor;
+}
+
 static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     Layout s = layout_of(node);
     const real *qkv = node->inputs[0]->data;
-    real *q = scratch + 2 * s.keys * s.D, *scores = q + s.block * s.D;
+    real *q = scratch + 3 * s.keys * s.D, *scores = q + s.block * s.D;
     real *hook_scratch = scores + s.block * s.keys;
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
@@ -189,14 +247,14 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                           qkv + (b * s.T + i) * s.stride + h * s.D, s.stride, q, s.D, false);
                 AttentionTile tile =
                     tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
-                compute_scores(tape, &s, &tile);
+                compute_scores(tape, &s, &tile, &pair);
                 real inverse[BLOCK];
                 for (int64_t r = 0; r < rows; r++) {
                     real maximum, *row = scores + r * tile.stride;
                     real sum = exponentials(row, first_key(&s, b, i + r), end_key(&s, i + r),
                                             tile.columns, &maximum);
                     inverse[r] = sum > 0 ? 1 / sum : (sum == 0 ? 0 : sum); /* NaN stays NaN */
-                    kept[i + r] = maximum + (real)log(sum > 0 ? (double)sum : 1);
+                    kept[i + r] = maximum + real_log(sum > 0 ? sum : 1);
                     if (s.options->weights) keep_weights(&s, b, &tile, r, row, inverse[r]);
                 }
                 product(tape, rows, s.D, tile.columns, 1,
@@ -205,41 +263,13 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                         s.out_stride);
                 if (s.hooks && s.hooks->value)
                     s.hooks->value(s.hooks->context, &tile, out + i * s.out_stride, s.out_stride);
-                for (int64_t r = 0; r < rows; r++)
-                    for (int64_t d = 0; d < s.D; d++) out[(i + r) * s.out_stride + d] *= inverse[r];
+                for (int64_t r = 0; r < rows; r++) scale_row(s.D, out + (i + r) * s.out_stride, inverse[r]);
             }
         }
     }
 }
 
 /* ---- backward ---- */
-
-/* P = exp(S − L) for one block, zero where not allowed. */
-static void weights_again(const Layout *s, int64_t b, int64_t i, const AttentionTile *tile,
-                          const real *kept) {
-    for (int64_t r = 0; r < tile->rows; r++) {
-        real *row = tile->scores + r * tile->stride, shift = kept[i + r];
-        int64_t first = first_key(s, b, i + r), end = end_key(s, i + r);
-#pragma omp simd
-        for (int64_t j = first; j < end; j++) row[j] = real_exp(row[j] - shift);
-        for (int64_t j = 0; j < first; j++) row[j] = 0;
-        for (int64_t j = end; j < tile->columns; j++) row[j] = 0;
-    }
-}
-
-/* dS = P ⊙ (dP − rowsum(dO ⊙ O)), into dp. */
-static void softmax_backward(const Layout *s, const AttentionTile *tile, const real *out,
-                             const real *dout, real *dp) {
-    for (int64_t r = 0; r < tile->rows; r++) {
-        const real *p = tile->scores + r * tile->stride;
-        const real *o = out + r * s->out_stride, *d = dout + r * s->out_stride;
-        real *to = dp + r * tile->stride, sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t c = 0; c < s->D; c++) sum += o[c] * d[c];
-#pragma omp simd
-        for (int64_t j = 0; j < tile->columns; j++) to[j] = p[j] * (to[j] - sum);
-    }
-}
 
 /* Stores the gradient of rows of one head, through the transpose of the transform. */
 static void store_rows(const Layout *s, AttentionPart part, int64_t position, int64_t rows,
@@ -255,9 +285,9 @@ static void store_rows(const Layout *s, AttentionPart part, int64_t position, in
 
 static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     Layout s = layout_of(node);
-    int64_t pair_size = s.keys * s.D;
-    real *dk = scratch + 2 * pair_size, *dv = dk + pair_size;
-    real *q = dv + pair_size, *dq = q + s.block * s.D, *scores = dq + s.block * s.D;
+    int64_t size = s.keys * s.D;
+    real *v_transposed = scratch + 3 * size, *dk = v_transposed + size, *dv = dk + size;
+    real *q = dv + size, *dq = q + s.block * s.D, *scores = dq + s.block * s.D;
     real *dp = scores + s.block * s.keys, *hook_scratch = dp + s.block * s.keys;
     const real *qkv = node->inputs[0]->data;
     real *dqkv = node->input_gradients[0], accumulate = node->accumulate[0];
@@ -268,32 +298,39 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
         Pair pair = load_pair(&s, qkv, b, g, scratch);
-        memset(dk, 0, (size_t)(2 * pair_size) * sizeof(real));
+        MatmulOperand vt = transpose(s.T, s.D, pair.v, pair.v_stride, v_transposed);
+        real add = 0; /* to dk and dv: the first block overwrites them */
         for (int64_t h = g * s.H / s.G; h < (g + 1) * s.H / s.G; h++) {
             int64_t head = b * s.T * s.out_stride + h * s.D;
-            for (int64_t i = 0; i < s.T; i += s.block) {
+            const real *kept = node->kept + (b * s.H + h) * s.T;
+            /* From the last block down: that one reaches all keys. */
+            for (int64_t i = (s.T - 1) / s.block * s.block; i >= 0; i -= s.block, add = 1) {
                 int64_t rows = s.T - i < s.block ? s.T - i : s.block;
                 int64_t row = (b * s.T + i) * s.stride + h * s.D;
                 copy_rows(&s, PART_QUERY, i, rows, qkv + row, s.stride, q, s.D, false);
                 AttentionTile tile =
                     tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
-                compute_scores(tape, &s, &tile);
-                weights_again(&s, b, i, &tile, node->kept + (b * s.H + h) * s.T);
+                compute_scores(tape, &s, &tile, &pair);
+                for (int64_t r = 0; r < rows; r++)
+                    weights_again(scores + r * s.keys, first_key(&s, b, i + r), end_key(&s, i + r),
+                                  tile.columns, kept[i + r]);
 
                 const real *out = node->output->data + head + i * s.out_stride;
                 const real *dout = node->output_gradient + head + i * s.out_stride;
                 product(tape, tile.columns, s.D, rows, 1, (MatmulOperand){scores, s.keys, true},
-                        (MatmulOperand){dout, s.out_stride, false}, 1, dv, s.D);
+                        (MatmulOperand){dout, s.out_stride, false}, add, dv, s.D);
                 product(tape, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.out_stride, false},
-                        (MatmulOperand){pair.v, pair.v_stride, true}, 0, dp, s.keys);
+                        vt, 0, dp, s.keys);
                 if (s.hooks && s.hooks->value_backward)
                     s.hooks->value_backward(s.hooks->context, &tile, dout, s.out_stride, dp);
-                softmax_backward(&s, &tile, out, dout, dp);
+                for (int64_t r = 0; r < rows; r++)
+                    softmax_backward(tile.columns, scores + r * s.keys, s.D, out + r * s.out_stride,
+                                     dout + r * s.out_stride, dp + r * s.keys);
 
                 product(tape, rows, s.D, tile.columns, s.scale, (MatmulOperand){dp, s.keys, false},
                         (MatmulOperand){pair.k, s.D, false}, 0, dq, s.D);
                 product(tape, tile.columns, s.D, rows, s.scale, (MatmulOperand){dp, s.keys, true},
-                        (MatmulOperand){q, s.D, false}, 1, dk, s.D);
+                        (MatmulOperand){q, s.D, false}, add, dk, s.D);
                 tile.scores = dp;
                 if (s.hooks && s.hooks->score_backward)
                     s.hooks->score_backward(s.hooks->context, &tile, dq, dk);

@@ -66,24 +66,33 @@ static void swiglu_forward(Tape *tape, Node *node, int64_t begin, int64_t end, r
     }
 }
 
+/* `add` is a constant where it is called, so that each loop is compiled without a test. */
+static inline void swiglu_backward_row(bool add, int64_t F, const real *a, const real *g,
+                                       const real *dy, real *da, real *dg) {
+#pragma omp simd
+    for (int64_t f = 0; f < F; f++) {
+        real s = real_sigmoid(a[f]);
+        real slope_a = dy[f] * g[f] * s * (1 + a[f] * (1 - s)), slope_g = dy[f] * a[f] * s;
+        da[f] = add ? da[f] + slope_a : slope_a;
+        dg[f] = add ? dg[f] + slope_g : slope_g;
+    }
+}
+
 static void swiglu_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     (void)scratch;
     int64_t F = tensor_columns(node->output);
-    real keep = node->accumulate[0];
+    bool add = node->accumulate[0] != 0;
     for (int64_t n = begin; n < end; n++) {
         const real *a = node->inputs[0]->data + n * 2 * F, *g = a + F;
         const real *dy = node->output_gradient + n * F;
         real *da = node->input_gradients[0] + n * 2 * F, *dg = da + F;
-        if (keep == 0) memset(da, 0, (size_t)(2 * F) * sizeof(real));
         if (tape->plain) {
+            if (!add) memset(da, 0, (size_t)(2 * F) * sizeof(real));
             plain_swiglu_backward(F, a, g, dy, da, dg);
-            continue;
-        }
-#pragma omp simd
-        for (int64_t f = 0; f < F; f++) {
-            real s = real_sigmoid(a[f]);
-            da[f] += dy[f] * g[f] * s * (1 + a[f] * (1 - s));
-            dg[f] += dy[f] * a[f] * s;
+        } else if (add) {
+            swiglu_backward_row(true, F, a, g, dy, da, dg);
+        } else {
+            swiglu_backward_row(false, F, a, g, dy, da, dg);
         }
     }
 }

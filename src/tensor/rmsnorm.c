@@ -4,55 +4,53 @@
 
 static int64_t rows_of_output(const Node *node) { return tensor_rows(node->output); }
 
+/* One row; returns r. (Rows are functions of their own, since a simd sum inside a loop with other
+ * branches is one that gcc 12 fails to vectorise.) */
+static real forward_row(int64_t C, const real *x, const real *gain, double eps, real *y) {
+    real r = (real)(1 / sqrt((double)real_dot(C, x, x) / (double)C + eps));
+#pragma omp simd
+    for (int64_t c = 0; c < C; c++) y[c] = x[c] * r * gain[c];
+    return r;
+}
+
 static void rmsnorm_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     (void)scratch;
     int64_t C = tensor_columns(node->output);
-    const real *gain = node->inputs[1]->data;
     double eps = *(const double *)node->options;
-    for (int64_t n = begin; n < end; n++) {
-        const real *x = node->inputs[0]->data + n * C;
-        real *y = node->output->data + n * C;
-        if (tape->plain) {
-            node->kept[n] = plain_rmsnorm(C, x, gain, eps, y);
-            continue;
-        }
-        real sum = 0;
+    for (int64_t n = begin; n < end; n++)
+        node->kept[n] = (tape->plain ? plain_rmsnorm : forward_row)(
+            C, node->inputs[0]->data + n * C, node->inputs[1]->data, eps,
+            node->output->data + n * C);
+}
+
+/* Adds to dx and dgain, each of which may be NULL. */
+static void backward_row(int64_t C, const real *x, const real *gain, real r, const real *dy, real *dx,
+                         real *dgain) {
+    real sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t c = 0; c < C; c++) sum += x[c] * x[c];
-        real r = node->kept[n] = (real)(1 / sqrt((double)sum / (double)C + eps));
+    for (int64_t c = 0; c < C; c++) sum += dy[c] * gain[c] * x[c];
+    real shrink = sum * r * r * r / (real)C;
+    if (dx) {
 #pragma omp simd
-        for (int64_t c = 0; c < C; c++) y[c] = x[c] * r * gain[c];
+        for (int64_t c = 0; c < C; c++) dx[c] += dy[c] * gain[c] * r - x[c] * shrink;
+    }
+    if (dgain) {
+#pragma omp simd
+        for (int64_t c = 0; c < C; c++) dgain[c] += dy[c] * x[c] * r;
     }
 }
 
 static void rmsnorm_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     (void)scratch;
     int64_t C = tensor_columns(node->output);
-    const real *gain = node->inputs[1]->data;
-    real *dgain = node->input_gradients[1];
+    real *dx = node->input_gradients[0], *dgain = node->input_gradients[1];
+    if (dx && node->accumulate[0] == 0)
+        memset(dx + begin * C, 0, (size_t)((end - begin) * C) * sizeof(real));
     if (dgain && node->accumulate[1] == 0) memset(dgain, 0, (size_t)C * sizeof(real));
-    for (int64_t n = begin; n < end; n++) {
-        const real *x = node->inputs[0]->data + n * C, *dy = node->output_gradient + n * C;
-        real *dx = node->input_gradients[0] ? node->input_gradients[0] + n * C : NULL;
-        real r = node->kept[n], keep = node->accumulate[0];
-        if (dx && keep == 0) memset(dx, 0, (size_t)C * sizeof(real));
-        if (tape->plain) {
-            plain_rmsnorm_backward(C, x, gain, r, dy, dx, dgain);
-            continue;
-        }
-        real sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t c = 0; c < C; c++) sum += dy[c] * gain[c] * x[c];
-        real shrink = sum * r * r * r / (real)C;
-        if (dx) {
-#pragma omp simd
-            for (int64_t c = 0; c < C; c++) dx[c] += dy[c] * gain[c] * r - x[c] * shrink;
-        }
-        if (dgain) {
-#pragma omp simd
-            for (int64_t c = 0; c < C; c++) dgain[c] += dy[c] * x[c] * r;
-        }
-    }
+    for (int64_t n = begin; n < end; n++)
+        (tape->plain ? plain_rmsnorm_backward : backward_row)(
+            C, node->inputs[0]->data + n * C, node->inputs[1]->data, node->kept[n],
+            node->output_gradient + n * C, dx ? dx + n * C : NULL, dgain);
 }
 
 static const Operation rmsnorm_operation = {

@@ -50,6 +50,22 @@ static inline real real_sqrt(real x) {
 #endif
 }
 
+static inline real real_log(real x) {
+#ifdef REAL_IS_double
+    return log(x);
+#else
+    return logf(x);
+#endif
+}
+
+/* Σ a_i b_i. */
+static inline real real_dot(int64_t n, const real *a, const real *b) {
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
 static inline real real_sigmoid(real x) { return 1 / (1 + real_exp(-x)); }
 
 #endif
