@@ -33,6 +33,7 @@ for harness in tests/fuzz/*_fuzz.c; do
     set -- -max_total_time="$seconds" -timeout=20 -artifact_prefix="$build/$name-" "$corpus"
     [ -d "tests/fuzz/$name" ] && set -- "$@" "tests/fuzz/$name"
     [ -f "tests/fuzz/$name.dict" ] && set -- -dict="tests/fuzz/$name.dict" "$@"
+    # shellcheck disable=SC2086 # flags and libraries are lists of words
     if clang $flags -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all "$harness" \
         "$build/libtinylm.a" $libraries -o "$build/${name}_fuzz" >"$build/log" 2>&1 &&
         "$build/${name}_fuzz" "$@" >"$build/log" 2>&1; then
