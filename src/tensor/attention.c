@@ -43,6 +43,12 @@ static bool transforms(const Layout *s, AttentionPart part) {
     return s->hooks && s->hooks->transform && s->hooks->transforms[part];
 }
 
+static void copy_strided(int64_t rows, int64_t D, const real *from, int64_t from_stride, real *to,
+                         int64_t to_stride) {
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(to + r * to_stride, from + r * from_stride, (size_t)D * sizeof(real));
+}
+
 /* Copies rows of one head, transformed when the scheme transforms that part. */
 static void copy_rows(const Layout *s, AttentionPart part, int64_t position, int64_t rows,
                       const real *from, int64_t from_stride, real *to, int64_t to_stride,
@@ -52,8 +58,7 @@ static void copy_rows(const Layout *s, AttentionPart part, int64_t position, int
                             to_stride, inverse);
         return;
     }
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(to + r * to_stride, from + r * from_stride, (size_t)s->D * sizeof(real));
+    copy_strided(rows, s->D, from, from_stride, to, to_stride);
 }
 
 /* Keys row i (counted within this call) may attend to: [first, end). */
@@ -103,11 +108,18 @@ typedef struct Span {
 } Span;
 static Span open_span(real *row, int64_t first, int64_t end, int64_t columns) {
     Span span = {first / LANES * LANES, (end + LANES - 1) / LANES * LANES};
-    if (span.wide > columns) span.wide = columns;
     for (int64_t j = 0; j < span.begin; j++) row[j] = 0;
     for (int64_t j = span.begin; j < first; j++) row[j] = -HUGE_VALF;
-    for (int64_t j = end; j < span.wide; j++) row[j] = -HUGE_VALF;
-    for (int64_t j = span.wide; j < columns; j++) row[j] = 0;
+    if (span.wide <= columns) { /* one masked vector, no branches */
+        real *last = row + span.wide - LANES;
+        int64_t inside = end - (span.wide - LANES);
+#pragma omp simd
+        for (int64_t j = 0; j < LANES; j++) last[j] = j < inside ? last[j] : -HUGE_VALF;
+        for (int64_t j = span.wide; j < columns; j++) row[j] = 0;
+    } else {
+        span.wide = columns;
+        for (int64_t j = end; j < columns; j++) row[j] = -HUGE_VALF;
+    }
     return span;
 }
 
@@ -147,50 +159,46 @@ static void softmax_backward(int64_t columns, const real *p, int64_t D, const re
 
 /* The keys and values of one sequence and key/value head, ready for products. */
 typedef struct Pair {
-    const real *k, *v;
-    int64_t v_stride;           /* keys are always D apart */
+    const real *k, *v; /* (keys, D) */
     MatmulOperand k_transposed; /* (D, keys), as a stored matrix where that makes products faster */
 } Pair;
 
-/* (rows, D) -> (D, rows). */
-static MatmulOperand transpose(int64_t rows, int64_t D, const real *from, int64_t stride, real *to) {
-    for (int64_t r = 0; r < rows; r += LANES) {
-        int64_t end = r + LANES < rows ? r + LANES : rows;
-        for (int64_t d = 0; d < D; d++)
-            for (int64_t j = r; j < end; j++) to[d * rows + j] = from[j * stride + d];
-    }
+/* (rows, D) -> (D, rows), by squares, which the compiler keeps in registers. */
+static MatmulOperand transpose(int64_t rows, int64_t D, const real *from, real *to) {
+    enum { SIDE = 8 };
+    int64_t whole_rows = rows / SIDE * SIDE, whole_columns = D / SIDE * SIDE;
+    for (int64_t r = 0; r < whole_rows; r += SIDE)
+        for (int64_t d = 0; d < whole_columns; d += SIDE)
+            for (int64_t i = 0; i < SIDE; i++)
+                for (int64_t j = 0; j < SIDE; j++)
+                    to[(d + i) * rows + r + j] = from[(r + j) * D + d + i];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = r < whole_rows ? whole_columns : 0; d < D; d++)
+            to[d * rows + r] = from[r * D + d];
     return (MatmulOperand){to, rows, false};
 }
 
-/* Without a cache: keys, keys transposed, and values if they are transformed, are copied to
- * `scratch`, 3·keys·D reals. With one: appended to it first; keys kept before the transform are
+/* Without a cache: keys, values and keys transposed are copied to `scratch`, 3·keys·D reals. With one: appended to it first; keys kept before the transform are
  * transformed to scratch. */
 static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, real *scratch) {
     const real *k = qkv + b * s->T * s->stride + (s->H + g) * s->D, *v = k + s->G * s->D;
     KeyValueCache *cache = s->options->cache;
     if (!cache) {
-        Pair pair = {scratch, v, s->stride, {0}};
+        real *values = scratch + s->keys * s->D, *transposed = values + s->keys * s->D;
         copy_rows(s, PART_KEY, 0, s->T, k, s->stride, scratch, s->D, false);
-        pair.k_transposed = transpose(s->T, s->D, scratch, s->D, scratch + s->keys * s->D);
-        if (transforms(s, PART_VALUE)) {
-            real *values = scratch + 2 * s->keys * s->D;
-            copy_rows(s, PART_VALUE, 0, s->T, v, s->stride, values, s->D, false);
-            pair.v = values;
-            pair.v_stride = s->D;
-        }
-        return pair;
+        copy_rows(s, PART_VALUE, 0, s->T, v, s->stride, values, s->D, false);
+        return (Pair){scratch, values, transpose(s->T, s->D, scratch, transposed)};
     }
     real *cached_k = cache->k + (b * s->G + g) * cache->capacity * s->D;
     real *cached_v = cache->v + (b * s->G + g) * cache->capacity * s->D;
     copy_rows(s, PART_VALUE, s->past, s->T, v, s->stride, cached_v + s->past * s->D, s->D, false);
     if (!s->hooks || !s->hooks->cache_before_transform) {
         copy_rows(s, PART_KEY, s->past, s->T, k, s->stride, cached_k + s->past * s->D, s->D, false);
-        return (Pair){cached_k, cached_v, s->D, {cached_k, s->D, true}};
+        return (Pair){cached_k, cached_v, {cached_k, s->D, true}};
     }
-    for (int64_t r = 0; r < s->T; r++)
-        memcpy(cached_k + (s->past + r) * s->D, k + r * s->stride, (size_t)s->D * sizeof(real));
+    copy_strided(s->T, s->D, k, s->stride, cached_k + s->past * s->D, s->D);
     copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
-    return (Pair){scratch, cached_v, s->D, {scratch, s->D, true}};
+    return (Pair){scratch, cached_v, {scratch, s->D, true}};
 }
 
 /* S = q kᵀ · scale + what the scheme adds. */
@@ -215,7 +223,7 @@ static int64_t attention_scratch(const Node *node, bool backward) {
     int64_t hooks = s.hooks && s.hooks->scratch
                         ? s.hooks->scratch(s.hooks->context, s.block, keys, s.D)
                         : 0;
-    return (backward ? 2 * pair + 2 * block : pair + block) + hooks;
+    return (backward ? 2 * pair + 2 * block + s.block * s.D : pair + block) + hooks;
 }
 
 static void keep_weights(const Layout *s, int64_t b, const AttentionTile *tile, int64_t row,
@@ -259,7 +267,7 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                 }
                 product(tape, rows, s.D, tile.columns, 1,
                         (MatmulOperand){scores, tile.stride, false},
-                        (MatmulOperand){pair.v, pair.v_stride, false}, 0, out + i * s.out_stride,
+                        (MatmulOperand){pair.v, s.D, false}, 0, out + i * s.out_stride,
                         s.out_stride);
                 if (s.hooks && s.hooks->value)
                     s.hooks->value(s.hooks->context, &tile, out + i * s.out_stride, s.out_stride);
@@ -287,7 +295,8 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     Layout s = layout_of(node);
     int64_t size = s.keys * s.D;
     real *v_transposed = scratch + 3 * size, *dk = v_transposed + size, *dv = dk + size;
-    real *q = dv + size, *dq = q + s.block * s.D, *scores = dq + s.block * s.D;
+    real *q = dv + size, *dq = q + s.block * s.D, *dout = dq + s.block * s.D;
+    real *scores = dout + s.block * s.D;
     real *dp = scores + s.block * s.keys, *hook_scratch = dp + s.block * s.keys;
     const real *qkv = node->inputs[0]->data;
     real *dqkv = node->input_gradients[0], accumulate = node->accumulate[0];
@@ -298,7 +307,7 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
         Pair pair = load_pair(&s, qkv, b, g, scratch);
-        MatmulOperand vt = transpose(s.T, s.D, pair.v, pair.v_stride, v_transposed);
+        MatmulOperand vt = transpose(s.T, s.D, pair.v, v_transposed);
         real add = 0; /* to dk and dv: the first block overwrites them */
         for (int64_t h = g * s.H / s.G; h < (g + 1) * s.H / s.G; h++) {
             int64_t head = b * s.T * s.out_stride + h * s.D;
@@ -316,16 +325,18 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                                   tile.columns, kept[i + r]);
 
                 const real *out = node->output->data + head + i * s.out_stride;
-                const real *dout = node->output_gradient + head + i * s.out_stride;
+                /* Side by side: rows a whole d_model apart would compete for the same cache lines. */
+                copy_strided(rows, s.D, node->output_gradient + head + i * s.out_stride, s.out_stride,
+                             dout, s.D);
                 product(tape, tile.columns, s.D, rows, 1, (MatmulOperand){scores, s.keys, true},
-                        (MatmulOperand){dout, s.out_stride, false}, add, dv, s.D);
-                product(tape, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.out_stride, false},
+                        (MatmulOperand){dout, s.D, false}, add, dv, s.D);
+                product(tape, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.D, false},
                         vt, 0, dp, s.keys);
                 if (s.hooks && s.hooks->value_backward)
-                    s.hooks->value_backward(s.hooks->context, &tile, dout, s.out_stride, dp);
+                    s.hooks->value_backward(s.hooks->context, &tile, dout, s.D, dp);
                 for (int64_t r = 0; r < rows; r++)
                     softmax_backward(tile.columns, scores + r * s.keys, s.D, out + r * s.out_stride,
-                                     dout + r * s.out_stride, dp + r * s.keys);
+                                     dout + r * s.D, dp + r * s.keys);
 
                 product(tape, rows, s.D, tile.columns, s.scale, (MatmulOperand){dp, s.keys, false},
                         (MatmulOperand){pair.k, s.D, false}, 0, dq, s.D);
