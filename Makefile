@@ -2,6 +2,7 @@
 #         make test       quick tests            make test-full   long ones too
 #         make gradcheck  every gradient against finite differences, in double precision
 #         make asan       the tests under AddressSanitizer and UBSan
+#         make data       the corpus data/tales   make setup     install what is needed
 #         make bench      speed and memory       make format      clang-format
 # Variables: CC, ARCH=native|haswell|…, BUILD=folder for objects, REAL=float|double.
 
@@ -78,6 +79,19 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtinylm.a
 
 test: all $(TESTS)
 	tests/run.sh $(TESTS) $(sort $(wildcard tests/*_test.sh))
+
+# A corpus of our own, when there is no TinyStories: 20 MB of little stories, and other ones to
+# validate on. The program needs none of the libraries, and no object that depends on the flags.
+TALES := $(wildcard data/tales/*.c) $(addprefix src/base/,error.c file.c random.c)
+$(BUILD)/make_tales: $(TALES) $(wildcard data/tales/*.h src/base/*.h)
+	@mkdir -p $(BUILD)
+	$(CC) -std=gnu11 -g -O2 $(WARN) $(WERROR) $(SANITIZE) -Isrc $(TALES) -lm -o $@
+data: data/tales/train.txt data/tales/valid.txt
+data/tales/train.txt: $(BUILD)/make_tales data/tales/tales.grammar
+	$< --seed 1 --size 20MB --output $@
+data/tales/valid.txt: $(BUILD)/make_tales data/tales/tales.grammar
+	$< --seed 2 --size 500kB --output $@
+test: $(BUILD)/make_tales
 
 # Finite differences need double precision: the same sources with another `real`.
 gradcheck:

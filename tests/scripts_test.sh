@@ -36,7 +36,7 @@ cd "$work" || exit 1
 
 if command -v shellcheck >/dev/null; then
     check "shellcheck finds nothing" shellcheck "$root"/scripts/*.sh \
-        "$root/.ci/run" "$root/tests/scripts_test.sh"
+        "$root/.ci/run" "$root/tests/scripts_test.sh" "$root/tests/tales_test.sh"
 else
     skip "shellcheck finds nothing" "no shellcheck here"
 fi

@@ -15,8 +15,12 @@ static bool complain(Reader *r, const char *what, const char *text, size_t size)
                      text ? " '" : "", text ? (int)size : 0, text ? text : "", text ? "'" : "");
 }
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-static bool is_name_char(char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); }
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+static bool is_name_char(char c) {
+    return is_letter(c) || c == '_' || (c >= '0' && c <= '9');
+}
 
 static Span trimmed(Span s) {
     while (s.at < s.end && *s.at == ' ') s.at++;
@@ -122,9 +126,11 @@ static bool parse_sources(Reader *r, Span s, Node *node) {
 static bool parse_reference(Reader *r, Span s, Sequence *out) {
     Grammar *g = r->grammar;
     Span whole = s = trimmed(s), word;
-    if (!take_word(&s, &word)) return complain(r, "a name is missing in", whole.at, whole.end - whole.at);
+    if (!take_word(&s, &word))
+        return complain(r, "a name is missing in", whole.at, whole.end - whole.at);
     size_t size = (size_t)(word.end - word.at);
-    if (size == 1 && *word.at == 'a' && s.at == s.end) return append_node(out, NODE_ARTICLE) != NULL;
+    if (size == 1 && *word.at == 'a' && s.at == s.end)
+        return append_node(out, NODE_ARTICLE) != NULL;
     if (size == 1 && *word.at == 'p' && s.at == s.end)
         return append_node(out, NODE_PARAGRAPH) != NULL;
     int name = intern(r, word);
@@ -217,7 +223,8 @@ static bool parse_sequence(Reader *r, Span s, Sequence *out) {
             s.at = p;
         } else {
             while (p < s.end && !strchr("^{[", *p)) {
-                if (strchr("}]|", *p)) return complain(r, "a stray bracket or bar in", s.at, s.end - s.at);
+                if (strchr("}]|", *p))
+                    return complain(r, "a stray bracket or bar in", s.at, s.end - s.at);
                 p++;
             }
             append_text(r->grammar, (Span){s.at, p}, out);
@@ -277,7 +284,7 @@ static bool parse_phrase(Reader *r, Span line, Phrase *phrase) {
     phrase->words = trimmed(phrase->words);
     phrase->rule = new_rule(r->grammar, -1, r->line);
     bool fine = parse_alternatives(r, phrase->rule, line);
-    phrase->rule->is_choice = true; /* may take the same words again */
+    phrase->rule->is_choice = true; /* written where it is used, but its spaces are layout */
     return fine;
 }
 
@@ -424,7 +431,6 @@ static bool check(Reader *r) {
         r->line = name->read_line;
         if (name->read_line && !name->is_set)
             return complain(r, "neither a rule nor a variable:", name->text, name->size);
-        if (name->is_set) g->variables[g->variable_count++] = i;
     }
     g->story_name = find_name(g, "story");
     g->introduce_name = find_name(g, "introduce");
@@ -434,7 +440,8 @@ static bool check(Reader *r) {
                                    g->names[g->introduce_name].rule->parameter_count != 1))
         return complain(r, "'introduce' must be a rule with one parameter", NULL, 0);
     r->line = 1;
-    if (g->story_name < 0 || g->names[g->story_name].rule == NULL) return complain(r, "no rule 'story'", NULL, 0);
+    if (g->story_name < 0 || g->names[g->story_name].rule == NULL)
+        return complain(r, "no rule 'story'", NULL, 0);
     return true;
 }
 

@@ -50,8 +50,8 @@ typedef struct Source {
 
 typedef struct Node {
     NodeKind kind;
-    int count;           /* of arguments or sources */
-    const char *text;    /* NODE_TEXT: points into the grammar's copy of the file */
+    int count;        /* of arguments or sources */
+    const char *text; /* NODE_TEXT: points into the grammar's copy of the file */
     size_t size;
     int variable, column; /* names; column -1: the first one */
     int arguments[MAX_ARGUMENTS];
@@ -113,7 +113,7 @@ typedef struct Name {
     size_t size;
     Rule *rule;
     Table *table;
-    bool is_set; /* a variable: a parameter, or set somewhere */
+    bool is_set;   /* a variable: a parameter, or set somewhere */
     int read_line; /* where it is first read as a variable, 0: nowhere */
 } Name;
 
@@ -139,18 +139,18 @@ struct Grammar {
 
     /* while a story is told */
     Value values[MAX_NAMES];
-    int variables[MAX_NAMES], variable_count; /* the names that are variables */
+    int set[MAX_NAMES], set_count; /* the variables that have been set, parameters apart */
     uint64_t seed, number;
     uint32_t random[4], random_block;
     int random_left;
     int depth;
     char story[MAX_STORY];
     size_t size;
-    size_t article;    /* where an 'n' may have to go: just after a fresh "a"; 0: nowhere */
-    bool capital;      /* the next letter becomes a capital */
+    size_t article; /* where an 'n' may have to go: just after a fresh "a"; 0: nowhere */
+    bool capital;   /* the next letter becomes a capital */
     bool overflow;
-    bool quoting;            /* between quotation marks */
-    const Row *topic;        /* whom the last sentence began with; NULL: a pronoun would not be clear */
+    bool quoting;     /* between quotation marks */
+    const Row *topic; /* whom the last sentence began with; NULL: a pronoun would not be clear */
     const Row *known[MAX_KNOWN]; /* who has been named so far */
     int known_count;
     Error *error;

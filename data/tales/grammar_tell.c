@@ -32,9 +32,11 @@ static bool starts_with_vowel_sound(const char *word, size_t size) {
     static const char *consonants[] = {"uni", "use", "usu", "one", "eu"};
     static const char *vowels[] = {"hour", "honest", "honor"};
     for (size_t i = 0; i < sizeof vowels / sizeof *vowels; i++)
-        if (size >= strlen(vowels[i]) && memcmp(word, vowels[i], strlen(vowels[i])) == 0) return true;
+        if (size >= strlen(vowels[i]) && memcmp(word, vowels[i], strlen(vowels[i])) == 0)
+            return true;
     for (size_t i = 0; i < sizeof consonants / sizeof *consonants; i++)
-        if (size >= strlen(consonants[i]) && memcmp(word, consonants[i], strlen(consonants[i])) == 0)
+        if (size >= strlen(consonants[i]) &&
+            memcmp(word, consonants[i], strlen(consonants[i])) == 0)
             return false;
     return memchr("aeiouAEIOU", *word, 10) != NULL;
 }
@@ -135,10 +137,10 @@ static const Alternative *choose(Grammar *g, Rule *rule) {
 }
 
 static bool is_taken(const Grammar *g, const Row *row, int except) {
-    for (int i = 0; i < g->variable_count; i++) {
-        const Value *value = &g->values[g->variables[i]];
+    for (int i = 0; i < g->set_count; i++) {
+        const Value *value = &g->values[g->set[i]];
         for (int j = 0; j < value->count; j++)
-            if (value->parts[j] == row && g->variables[i] != except) return true;
+            if (value->parts[j] == row && g->set[i] != except) return true;
     }
     return false;
 }
@@ -157,10 +159,12 @@ static void set_variable(Grammar *g, const Node *node) {
         int total = 0;
         for (int j = 0; j < source->count; j++) total += source->tables[j]->count;
         int index = draw(g, total);
-        for (int tries = 1; tries < total && is_taken(g, row_at(source, index), node->variable); tries++)
+        for (int tries = 1; tries < total && is_taken(g, row_at(source, index), node->variable);
+             tries++)
             index = (index + 1) % total;
         value.parts[i] = row_at(source, index);
     }
+    if (g->values[node->variable].count == 0) g->set[g->set_count++] = node->variable;
     g->values[node->variable] = value;
 }
 
@@ -215,7 +219,8 @@ static bool name_person(Grammar *g, const Node *node, bool possessive, const Rul
     bool starts = !g->quoting && at_sentence_start(g);
     bool paragraph = g->size == 0 || g->story[g->size - 1] == '\n';
     const Row *topic = g->topic;
-    if (named && !g->quoting && !known && g->known_count < MAX_KNOWN) g->known[g->known_count++] = row;
+    if (named && !g->quoting && !known && g->known_count < MAX_KNOWN)
+        g->known[g->known_count++] = row;
     if (bare && !known && g->introduce_name >= 0) {
         Node call = {.rule = g->names[g->introduce_name].rule, .count = 1};
         call.arguments[0] = node->variable;
@@ -237,9 +242,15 @@ static bool expand(Grammar *g, const Sequence *sequence, const Rule *in) {
         const Node *node = &sequence->nodes[i];
         const Sequence *cell;
         switch (node->kind) {
-        case NODE_TEXT: put(g, node->text, node->size); break;
-        case NODE_SET: set_variable(g, node); break;
-        case NODE_CAPITAL: g->capital = true; break;
+        case NODE_TEXT:
+            put(g, node->text, node->size);
+            break;
+        case NODE_SET:
+            set_variable(g, node);
+            break;
+        case NODE_CAPITAL:
+            g->capital = true;
+            break;
         case NODE_ARTICLE:
             put(g, "a", 1);
             g->article = g->size;
@@ -284,7 +295,8 @@ const char *grammar_story(Grammar *g, uint64_t seed, uint64_t number, size_t *si
     g->topic = NULL;
     g->known_count = 0;
     g->error = error;
-    for (int i = 0; i < g->variable_count; i++) g->values[g->variables[i]].count = 0;
+    for (int i = 0; i < g->set_count; i++) g->values[g->set[i]].count = 0;
+    g->set_count = 0;
     Node story = {.kind = NODE_RULE, .rule = g->names[g->story_name].rule};
     if (!expand_rule(g, &story, story.rule)) return NULL;
     if (g->overflow) return stop(g, story.rule, "longer than 64 kB", -1), NULL;

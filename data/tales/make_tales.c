@@ -33,7 +33,8 @@ static bool parse_number(const char *text, bool units, uint64_t *number) {
     return true;
 }
 
-static bool write_stories(Grammar *grammar, uint64_t seed, uint64_t wanted, FILE *out, Error *error) {
+static bool write_stories(Grammar *grammar, uint64_t seed, uint64_t wanted, FILE *out,
+                          Error *error) {
     static const char end[] = "\n<|endoftext|>\n";
     uint64_t written = 0;
     for (uint64_t number = 0; written < wanted; number++) {
@@ -48,7 +49,8 @@ static bool write_stories(Grammar *grammar, uint64_t seed, uint64_t wanted, FILE
     return true;
 }
 
-static bool run(const char *grammar_path, uint64_t seed, uint64_t size, const char *output, Error *error) {
+static bool run(const char *grammar_path, uint64_t seed, uint64_t size, const char *output,
+                Error *error) {
     size_t text_size;
     char *text = file_read(grammar_path, 1 << 24, &text_size, error);
     if (text == NULL) return false;
@@ -77,7 +79,7 @@ static bool run(const char *grammar_path, uint64_t seed, uint64_t size, const ch
 int main(int argc, char **argv) {
     uint64_t seed = 1, size = 20000000;
     const char *output = NULL, *grammar = "data/tales/tales.grammar";
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(name, "--help") == 0) return fputs(usage, stdout) == EOF;
         bool good = value != NULL;
@@ -96,7 +98,6 @@ int main(int argc, char **argv) {
                     value ? " " : "", value ? value : "");
             return 2;
         }
-        i++;
     }
     Error error;
     if (run(grammar, seed, size, output, &error)) return 0;
