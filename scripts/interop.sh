@@ -14,10 +14,12 @@ if [ -x "$directory/bin/python" ] && [ -e "$directory/complete" ]; then
 fi
 command -v python3 >/dev/null || { echo "interop.sh: python3 is missing; install it" >&2; exit 1; }
 python3 -m venv "$directory"
-pip="$directory/bin/python -m pip --disable-pip-version-check --quiet"
-$pip install numpy==2.4.6 safetensors==0.8.0 tokenizers==0.22.2 gguf==0.19.0
-$pip install torch==2.5.1
-$pip install transformers==4.57.6
-nice $pip install llama-cpp-python==0.3.36
+pip() {
+    nice "$directory/bin/python" -m pip --disable-pip-version-check --quiet "$@"
+}
+pip install numpy==2.4.6 safetensors==0.8.0 tokenizers==0.22.2 gguf==0.19.0
+pip install torch==2.5.1
+pip install transformers==4.57.6
+pip install llama-cpp-python==0.3.36
 touch "$directory/complete"
 echo "$directory is ready"
