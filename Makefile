@@ -115,6 +115,9 @@ $(BUILD)/bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench*.c)) $(BUILD)
 bench: $(BUILD)/bench
 	$(BUILD)/bench train tiny
 	$(BUILD)/bench train cs336
+bench-peers: $(BUILD)/bench
+	BENCH=$(BUILD)/bench scripts/bench_peers.sh --shape tiny
+	BENCH=$(BUILD)/bench scripts/bench_peers.sh --shape cs336
 
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')

@@ -73,9 +73,9 @@ peer() {
     env $1 "$python" "$here/bench_peers.py" "$shape" --seconds "$seconds" >"$folder/peer" || exit 1
     value tokens_per_second "$folder/peer" >>"$2"
 }
-# value NAME FILE: the last line "NAME value"
+# value NAME FILE: what follows the name on its line
 value() {
-    sed -n "s/^$1 //p" "$2" | tail -n 1
+    sed -n "s/^ *$1 //p" "$2" | tail -n 1
 }
 median() {
     sort -n "$1" | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
@@ -107,7 +107,7 @@ for round in $(seq "$pairs"); do
 done
 ours=$(median "$folder/ours.all")
 echo
-echo "kernel, ours:       $(value kernel "$folder/ours")"
+sed -n '1,/tokens_per_second/p' "$folder/ours"
 for setting in installed best; do
     file=$folder/peer
     words="as installed"
