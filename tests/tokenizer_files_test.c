@@ -1,0 +1,327 @@
+/* Files of tokenizers: what is saved loads again to the same, and what is broken or of another kind is
+ * refused with a reason. */
+#include "tokenizer_helpers.h"
+
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/tokenizer_files.h"
+
+static FileText file_text(const char *text) {
+    return (FileText){"file", text, strlen(text)};
+}
+
+static void assert_same_file(const char *a, const char *b) {
+    Error error;
+    size_t a_size, b_size;
+    char *a_text = file_read(a, 1 << 26, &a_size, &error);
+    char *b_text = file_read(b, 1 << 26, &b_size, &error);
+    assert_non_null(a_text);
+    assert_non_null(b_text);
+    assert_int_equal(a_size, b_size);
+    assert_memory_equal(a_text, b_text, a_size);
+    free(a_text);
+    free(b_text);
+}
+
+/* Saves, loads what was saved (the folder and its tokenizer.json), saves again, compares the bytes. */
+static void assert_round_trip(const Tokenizer *tokenizer) {
+    static const char *const members[] = {"vocab.json", "merges.txt", "special_tokens.json",
+                                          "tokenizer.json"};
+    Error error;
+    if (!tokenizer_save(tokenizer, scratch_path("first"), &error)) fail_msg("%s", error.message);
+    const char *sources[] = {scratch_path("first"), scratch_path("first/tokenizer.json")};
+    for (int i = 0; i < 2; i++) {
+        Tokenizer *loaded = tokenizer_load(sources[i], &error);
+        if (!loaded) fail_msg("%s", error.message);
+        assert_true(tokenizer_fingerprint(loaded) == tokenizer_fingerprint(tokenizer));
+        assert_true(tokenizer_save(loaded, scratch_path("second"), &error));
+        tokenizer_free(loaded);
+        for (int m = 0; m < 4; m++) {
+            char *a = path_join(scratch_path("first"), members[m]);
+            char *b = path_join(scratch_path("second"), members[m]);
+            assert_same_file(a, b);
+            free(a);
+            free(b);
+        }
+    }
+}
+
+/* Tokens of any bytes: NUL, line ends, quotes, backslashes, spaces, not UTF-8. */
+static void test_any_bytes(void **state) {
+    (void)state;
+    Error error;
+    uint8_t text[6000];
+    for (uint64_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t) "\0\0\"\\\n\r \xFF\x80\xC3\xA9\t{}[],:#\x7F"[random_below(
+            5, RANDOM_TEST, i, 20)];
+    write_bytes(scratch_path("bytes"), text, sizeof text);
+    const char *path = scratch_path("bytes");
+    const char *specials[] = {"<|end of text|>", "\"quoted\\\"", "line\nend",
+                              "\xE2\x82\xAC\xC3\xA9", "\n"};
+    Tokenizer *tokenizer = bpe_train(&path, 1, 700, specials, 5, NULL, NULL, &error);
+    assert_non_null(tokenizer);
+    assert_true(tokenizer->merge_count > 300);
+    assert_int_equal(tokenizer_special_id(tokenizer, "line\nend"), 2);
+    assert_int_equal(tokenizer_special_id(tokenizer, "\n"), 4 + '\n'); /* the byte's own id */
+    assert_round_trip(tokenizer);
+    tokenizer_free(tokenizer);
+}
+
+static void test_gpt2(void **state) {
+    (void)state;
+    const char *path = shared_path("data/gpt2");
+    if (!path) skip();
+    Error error;
+    Tokenizer *tokenizer = tokenizer_load(path, &error);
+    if (!tokenizer) fail_msg("%s", error.message);
+    assert_int_equal(tokenizer_vocab_size(tokenizer), 50257);
+    assert_int_equal(tokenizer_special_id(tokenizer, "<|endoftext|>"), -1);
+    assert_true(tokenizer_add_special(tokenizer, "<|endoftext|>", &error));
+    assert_int_equal(tokenizer_special_id(tokenizer, "<|endoftext|>"), 50256);
+    assert_true(tokenizer_add_special(tokenizer, "<|more|>", &error));
+    assert_int_equal(tokenizer_special_id(tokenizer, "<|more|>"), 50257);
+    assert_round_trip(tokenizer);
+    tokenizer_free(tokenizer);
+}
+
+/* A rank file with the tokens of a merge list gives the same ids, and is saved as that merge list. */
+static void test_tiktoken(void **state) {
+    (void)state;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    Tokenizer *trained =
+        train_on_text("the cat and the other cat, then the catalogue; aaaaaaa aaaa", 40, NULL, 0);
+    FILE *out = fopen(scratch_path("ranks.tiktoken"), "w");
+    for (uint32_t id = 0; id < trained->vocab_size; id++) {
+        size_t length;
+        const uint8_t *bytes = tokenizer_token(trained, id, &length);
+        for (size_t i = 0; i < length; i += 3) {
+            uint32_t bits = 0;
+            for (size_t k = 0; k < 3; k++) bits = bits << 8 | (i + k < length ? bytes[i + k] : 0);
+            for (size_t k = 0; k < 4; k++)
+                putc(i + k <= length ? digits[bits >> (18 - 6 * k) & 63] : '=', out);
+        }
+        fprintf(out, " %lu\n", (unsigned long)id);
+    }
+    fclose(out);
+    Error error;
+    Tokenizer *ranks = tokenizer_load(scratch_path("ranks.tiktoken"), &error);
+    if (!ranks) fail_msg("%s", error.message);
+    static const char *const texts[] = {"the catalogue then", "aaaaaaaaaaaaaaa", "other cats, oh"};
+    for (int i = 0; i < 3; i++) {
+        uint32_t *a, *b;
+        size_t a_count, b_count, length = strlen(texts[i]);
+        assert_true(
+            tokenizer_encode(trained, (const uint8_t *)texts[i], length, &a, &a_count, &error));
+        assert_true(
+            tokenizer_encode(ranks, (const uint8_t *)texts[i], length, &b, &b_count, &error));
+        assert_int_equal(a_count, b_count);
+        assert_memory_equal(a, b, a_count * sizeof *a);
+        free(a);
+        free(b);
+    }
+    assert_true(tokenizer_save(trained, scratch_path("first"), &error));
+    assert_true(tokenizer_save(ranks, scratch_path("second"), &error));
+    assert_same_file(scratch_path("first/merges.txt"), scratch_path("second/merges.txt"));
+    assert_same_file(scratch_path("first/vocab.json"), scratch_path("second/vocab.json"));
+    tokenizer_free(trained);
+    tokenizer_free(ranks);
+}
+
+/* tiktoken takes a pre-token that is a token whole, even when no merges lead to it. */
+static void test_unreachable_rank(void **state) {
+    (void)state;
+    Error error;
+    Tokenizer *ranks = tokenizer_read_tiktoken(
+        file_text("YQ== 0\nYg== 1\nYw== 2\nYmM= 3\nYWI= 4\nYWJj 5\nYWJjYQ== 6\n"), &error);
+    assert_non_null(ranks);
+    uint32_t *ids;
+    size_t count;
+    assert_true(tokenizer_encode(ranks, (const uint8_t *)"abca", 4, &ids, &count, &error));
+    assert_int_equal(count, 1);
+    assert_int_equal(ids[0], 6);
+    free(ids);
+    assert_true(tokenizer_save(ranks, scratch_path("unreachable"), &error));
+    tokenizer_free(ranks);
+    ranks = tokenizer_read_tiktoken(file_text("YQ== 0\nYg== 1\nYw== 2\nYWJj 3\n"), &error);
+    assert_true(tokenizer_encode(ranks, (const uint8_t *)"abc", 3, &ids, &count, &error));
+    assert_int_equal(count, 1);
+    free(ids);
+    assert_false(tokenizer_save(ranks, scratch_path("unreachable"), &error));
+    assert_non_null(strstr(error.message, "token 3"));
+    tokenizer_free(ranks);
+}
+
+static void assert_refused(Tokenizer *tokenizer, const Error *error, const char *reason) {
+    if (tokenizer) fail_msg("accepted, though: %s", reason);
+    if (!strstr(error->message, reason)) fail_msg("\"%s\" lacks \"%s\"", error->message, reason);
+}
+
+static void test_broken_gpt2(void **state) {
+    (void)state;
+    static const struct {
+        const char *vocab, *merges, *specials, *reason;
+    } cases[] = {
+        {"", "", NULL, "file"},
+        {"[1]", "", NULL, "not an object"},
+        {"{\"a\": 1", "", NULL, "line 1"},
+        {"{\"a\": 1.5}", "", NULL, "whole number"},
+        {"{\"a\": \"b\"}", "", NULL, "whole number"},
+        {"{\"a\": -1}", "", NULL, "outside"},
+        {"{\"a\": 1e15}", "", NULL, "outside"},
+        {"{\"a\": 4294967296}", "", NULL, "outside"},
+        {"{\"a\": 0, \"b\": 0}", "", NULL, "twice"},
+        {"{\"a\": 0, \"a\": 1}", "", NULL, "second time"},
+        {"{\"\": 0}", "", NULL, "empty"},
+        {"{\"a\": 0, \"b\": 1}", "a b", NULL, "not in the vocabulary"},
+        {"{\"a\": 0, \"b\": 1, \"ab\": 2}", "a c", NULL, "not in the vocabulary"},
+        {"{\"a\": 0, \"b\": 1, \"ab\": 2}", "a b\na b\n", NULL, "twice"},
+        {"{\"a\": 0, \"b\": 1, \"ab\": 2}", "a", NULL, "two tokens"},
+        {"{\"a\": 0, \"b\": 1, \"ab\": 2}", "a ", NULL, "two tokens"},
+        {"{\"a\": 0}", "", "{}", "array of strings"},
+        {"{\"a\": 0}", "", "[1]", "array of strings"},
+        {"{\"a\": 0}", "", "[\"\"]", "empty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Error error;
+        FileText specials = cases[i].specials ? file_text(cases[i].specials) : (FileText){0};
+        assert_refused(tokenizer_read_gpt2(file_text(cases[i].vocab), file_text(cases[i].merges),
+                                           specials, &error),
+                       &error, cases[i].reason);
+    }
+}
+
+static void test_merges_with_and_without_version(void **state) {
+    (void)state;
+    static const char *const merges[] = {"a b\nab b", "#version: 0.2\na b\nab b\n",
+                                         "#version: 0.2\r\na b\r\nab b\r\n\r\n"};
+    for (int i = 0; i < 3; i++) {
+        Error error;
+        Tokenizer *tokenizer =
+            tokenizer_read_gpt2(file_text("{\"a\": 0, \"b\": 1, \"ab\": 2, \"abb\": 7}"),
+                                file_text(merges[i]), (FileText){0}, &error);
+        if (!tokenizer) fail_msg("%s", error.message);
+        assert_int_equal(tokenizer->merge_count, 2);
+        assert_int_equal(tokenizer_vocab_size(tokenizer), 8);
+        size_t length;
+        assert_null(tokenizer_token(tokenizer, 5, &length));
+        assert_null(tokenizer_token(tokenizer, 8, &length));
+        tokenizer_free(tokenizer);
+    }
+}
+
+static void test_broken_tiktoken(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", "empty"},
+        {"YQ==", "line 1"},
+        {"YQ== x\n", "rank"},
+        {"YQ= 0\n", "base64"},
+        {"Y*== 0\n", "base64"},
+        {"==== 0\n", "base64"},
+        {"YQ== 0\n\nYQ== 1\n", "line 3"},
+        {"YQ== 0\nYg== 0\n", "twice"},
+        {"YQ== 99999999999\n", "rank"},
+        {"YQ== -1\n", "rank"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Error error;
+        assert_refused(tokenizer_read_tiktoken(file_text(cases[i][0]), &error), &error,
+                       cases[i][1]);
+    }
+}
+
+#define BYTE_LEVEL "{\"type\": \"ByteLevel\", \"add_prefix_space\": false}"
+#define SMALL_MODEL                                                                                \
+    "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}"
+
+static void test_huggingface(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{\"pre_tokenizer\": " BYTE_LEVEL "}", "no model"},
+        {"{\"model\": {\"type\": \"WordPiece\"}}", "WordPiece"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}", "Unigram"},
+        {"{" SMALL_MODEL "}", "pre_tokenizer null"},
+        {"{\"pre_tokenizer\": {\"type\": \"Metaspace\"}, " SMALL_MODEL "}", "Metaspace"},
+        {"{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": true}, " SMALL_MODEL
+         "}",
+         "add_prefix_space"},
+        {"{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, " SMALL_MODEL "}", "add_prefix_space"},
+        {"{\"normalizer\": {\"type\": \"NFKC\"}, \"pre_tokenizer\": " BYTE_LEVEL ", " SMALL_MODEL
+         "}",
+         "NFKC"},
+        {"{\"post_processor\": {\"type\": \"TemplateProcessing\"}, \"pre_tokenizer\": " BYTE_LEVEL
+         ", " SMALL_MODEL "}",
+         "TemplateProcessing"},
+        {"{\"added_tokens\": [{\"id\": 3, \"content\": \"x\", \"lstrip\": true}], \"pre_tokenizer\": " BYTE_LEVEL
+         ", " SMALL_MODEL "}",
+         "lstrip"},
+        {"{\"added_tokens\": [{\"id\": 1, \"content\": \"a\"}], \"pre_tokenizer\": " BYTE_LEVEL
+         ", " SMALL_MODEL "}",
+         "another id"},
+        {"{\"pre_tokenizer\": " BYTE_LEVEL
+         ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [[\"a\"]]}}",
+         "two tokens"},
+    };
+    Error error;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_refused(tokenizer_read_huggingface(file_text(cases[i][0]), &error), &error,
+                       cases[i][1]);
+    Tokenizer *tokenizer = tokenizer_read_huggingface(
+        file_text(
+            "{\"added_tokens\": [{\"id\": 5, \"content\": \"<x y>\"}], \"pre_tokenizer\": " BYTE_LEVEL
+            ", " SMALL_MODEL "}"),
+        &error);
+    if (!tokenizer) fail_msg("%s", error.message);
+    assert_int_equal(tokenizer_special_id(tokenizer, "<x y>"), 5);
+    assert_int_equal(tokenizer->merge_count, 1);
+    tokenizer_free(tokenizer);
+}
+
+/* A special token that the files could not tell from a byte. */
+static void test_ambiguous_special(void **state) {
+    (void)state;
+    Error error;
+    const char *special = "\xC3\xA9"; /* é, which spells the byte E9 in the byte alphabet */
+    Tokenizer *tokenizer = bpe_start(&special, 1, &error);
+    assert_non_null(tokenizer);
+    assert_false(tokenizer_save(tokenizer, scratch_path("ambiguous"), &error));
+    assert_non_null(strstr(error.message, "special token"));
+    assert_false(directory_exists(scratch_path("ambiguous")));
+    tokenizer_free(tokenizer);
+    special = "\xFF";
+    assert_null(bpe_start(&special, 1, &error));
+    special = "";
+    assert_null(bpe_start(&special, 1, &error));
+}
+
+static void test_byte_alphabet(void **state) {
+    (void)state;
+    uint8_t bytes[256], back[1024];
+    char text[513];
+    size_t length;
+    for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
+    byte_alphabet_write(bytes, 256, text);
+    assert_non_null(strstr(text, "!\"#$%&'()*+,-./0123456789:;<=>?@ABC"));
+    assert_true(byte_alphabet_read(text, strlen(text), back, &length));
+    assert_int_equal(length, 256);
+    assert_memory_equal(back, bytes, 256);
+    byte_alphabet_write((const uint8_t *)" \n\xAD", 3, text);
+    assert_string_equal(text, "\xC4\xA0\xC4\x8A\xC5\x83"); /* ĠĊŃ */
+    assert_false(byte_alphabet_read(" ", 1, back, &length));
+    assert_false(byte_alphabet_read("\xC5\x84", 2, back, &length)); /* one after the last */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_gpt2),
+        cmocka_unit_test(test_tiktoken),
+        cmocka_unit_test(test_unreachable_rank),
+        cmocka_unit_test(test_broken_gpt2),
+        cmocka_unit_test(test_merges_with_and_without_version),
+        cmocka_unit_test(test_broken_tiktoken),
+        cmocka_unit_test(test_huggingface),
+        cmocka_unit_test(test_ambiguous_special),
+        cmocka_unit_test(test_byte_alphabet),
+    };
+    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+}
