@@ -174,8 +174,9 @@ check "a negative top-k" refuses 2 "--top-k" generate --top-k=-1
 check "an empty stop text" refuses 2 "--stop" generate --stop ""
 check "a run that is not there" refuses 1 "nowhere" generate --run nowhere
 check "a prompt file that is not there" refuses 1 "absent.txt" generate --prompt-file absent.txt
+check "text for a model without tokenizer" refuses 1 "--prompt-ids" generate --run bare --prompt a
 check "ids that are none" refuses 1 "'x'" generate --prompt-ids "1 x"
-check "ids outside of the vocabulary" refuses 1 "id 300" generate --prompt-ids "1 300"
+check "ids outside of the vocabulary" refuses 1 "'300'" generate --prompt-ids "1 300"
 no_runs() { mkdir -p elsewhere && cd elsewhere && refuses 1 "runs" generate --prompt a; status=$?; cd ..; return $status; }
 check "no runs at all" no_runs
 damaged() {
@@ -215,7 +216,7 @@ check "training has lowered the loss" trained
 from_checkpoint() { evaluate --model runs/short/checkpoint.safetensors --text text.txt | cmp - e.txt; }
 check "a checkpoint is a model too" from_checkpoint
 check "evaluate: --logits without --ids" refuses 2 "--ids" evaluate --run untrained --logits
-check "evaluate: ids outside of the vocabulary" refuses 1 "id 300" evaluate --run untrained --ids "1 300"
+check "evaluate: ids outside of the vocabulary" refuses 1 "'300'" evaluate --run untrained --ids "1 300"
 printf 'a' >short.txt
 check "evaluate: a text of one token" refuses 1 "too short" evaluate --run untrained --text short.txt
 

@@ -8,14 +8,14 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
-#include "commands/id_list_argument.h"
+#include "commands/logits.h"
 #include "commands/options.h"
 #include "formats/model_file.h"
 #include "tokenizer/encoder.h"
-#include "training/batches.h"
 #include "training/corpus.h"
 #include "training/evaluation.h"
 #include "training/run_directory.h"
+#include "training/task.h"
 
 typedef struct Arguments {
     const char *run, *model, *tokenizer, *text, *ids;
@@ -27,8 +27,9 @@ typedef struct Arguments {
 typedef struct Subject {
     Arguments arguments;
     ModelFile file;
-    TrainConfig *config; /* with a run's own validation text */
+    TrainConfig *config; /* with a run's own validation text or task */
     Corpus corpus;
+    TaskSource task;
     IdList list; /* ids that are not a mapped file's */
     NpyArray ids;
     uint32_t *token_bytes;
@@ -79,7 +80,12 @@ static void print_notice(void *context, const char *line) {
     fprintf(stderr, "%s\n", line);
 }
 
-/* The validation text that the run was trained with, from the cache when it is there. */
+static bool is_task(const Subject *s) {
+    return s->config && s->config->data.task != TASK_NONE;
+}
+
+/* The validation text that the run was trained with, from the cache when it is there; or its task, with
+ * the sequences that it was validated on. */
 static bool open_validation(Subject *s, Error *error) {
     if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path))
         return error_set(error,
@@ -89,10 +95,15 @@ static bool open_validation(Subject *s, Error *error) {
     CorpusOptions options = {
         .cache = "data/cache", .run_tokenizer = run.tokenizer, .notice = print_notice};
     s->config = train_config_read(run.config, NULL, 0, error);
-    bool opened = s->config && corpus_open(&s->corpus, s->config, &options, error);
+    bool opened = s->config && (is_task(s) || corpus_open(&s->corpus, s->config, &options, error));
     run_directory_free(&run);
+    if (!opened) return false;
     s->ids = s->corpus.valid;
-    return opened;
+    s->task = (TaskSource){.data = &s->config->data,
+                           .seed = s->config->seed,
+                           .T = s->config->model.context_length,
+                           .count = s->config->eval_batches * s->config->batch_size};
+    return true;
 }
 
 static bool append_ids(void *context, const uint32_t *ids, size_t count, Error *error) {
@@ -124,16 +135,11 @@ static bool open_text(Subject *s, const char *path, Error *error) {
 
 static bool open_ids(Subject *s, const char *text, Error *error) {
     int32_t *ids;
-    size_t count;
-    if (!id_list_argument(text, &ids, &count, error)) return false;
-    s->list = (IdList){(uint32_t *)ids, count, count};
-    s->ids = (NpyArray){.data = s->list.ids, .type = NPY_UINT32, .count = (int64_t)count};
-    int64_t vocab = s->file.model->config.vocab_size;
-    for (size_t i = 0; i < count; i++)
-        if (s->list.ids[i] >= vocab)
-            return error_set(error, "id %u is not in the model's vocabulary of %lld",
-                             s->list.ids[i], (long long)vocab);
-    return count > 0 || error_set(error, "--ids has no ids; give some, such as \"1 2 3\"");
+    int64_t count;
+    if (!ids_parse(text, s->file.model->config.vocab_size, &ids, &count, error)) return false;
+    s->list = (IdList){(uint32_t *)ids, (size_t)count, (size_t)count};
+    s->ids = (NpyArray){.data = ids, .type = NPY_UINT32, .count = count};
+    return true;
 }
 
 /* Bytes of each token, and the token that separates documents. */
@@ -187,7 +193,7 @@ static bool show_progress(void *context, const Evaluation *so_far, int64_t seque
 static bool print_loss(Subject *s, Error *error) {
     int64_t T = s->file.model->config.context_length;
     EvaluationWindows windows = evaluation_windows_all(&s->ids, T, s->separator);
-    EvaluationSource source = evaluation_source(&windows);
+    EvaluationSource source = is_task(s) ? task_validation(&s->task) : evaluation_source(&windows);
     Progress progress = {.start = now()};
     EvaluationOptions options = {.token_bytes = s->token_bytes, .progress_context = &progress};
     if (isatty(STDERR_FILENO)) options.progress = show_progress;
@@ -202,29 +208,9 @@ static bool print_loss(Subject *s, Error *error) {
     if (result.bytes > 0) printf("bits per byte %.6f\n", evaluation_bits_per_byte(&result));
     printf("tokens %.0f\n", result.tokens);
     if (result.bytes > 0) printf("bytes %.0f\n", result.bytes);
-    return true;
-}
-
-/* ---- logits ---- */
-
-static bool print_logits(Subject *s, Error *error) {
-    const Model *model = s->file.model;
-    int64_t T = s->ids.count, V = model->config.vocab_size;
-    if (!position_prepare(model->position, T, error)) return false;
-    int32_t *starts = NULL;
-    if (model->config.document_mask) {
-        starts = allocate((size_t)T, sizeof *starts);
-        document_starts((const int32_t *)s->ids.data, T, s->separator, starts);
-    }
-    Tape tape;
-    tape_init(&tape, model->parameters.count);
-    ModelInput input = {.B = 1, .T = T, .ids = s->ids.data, .document_start = starts};
-    const real *logits = model_logits(model, &tape, model_hidden(model, &tape, &input))->data;
-    for (int64_t t = 0; t < T; t++)
-        for (int64_t v = 0; v < V; v++)
-            printf("%.9g%c", (double)logits[t * V + v], v + 1 < V ? ' ' : '\n');
-    tape_free(&tape);
-    free(starts);
+    if (is_task(s))
+        printf("accuracy %.6f\nsequences %lld\nwhole sequences right %.0f\n",
+               result.correct / result.tokens, (long long)result.sequences, result.whole);
     return true;
 }
 
@@ -236,7 +222,8 @@ static bool run(Subject *s, Error *error) {
                            : open_validation(s, error);
     if (!opened) return false;
     measure_tokens(s);
-    return a->logits ? print_logits(s, error) : print_loss(s, error);
+    if (!a->logits) return print_loss(s, error);
+    return logits_print(s->file.model, s->ids.data, s->ids.count, s->separator, stdout, error);
 }
 
 int main(int argc, char **argv) {

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "commands/generate_output.h"
-#include "commands/id_list_argument.h"
+#include "commands/logits.h"
 #include "commands/options.h"
 #include "formats/model_file.h"
 #include "generation/generator.h"
@@ -228,7 +228,10 @@ static char *decode_prompt(const ModelTokenizer *tokenizer, const Prompt *prompt
 
 static bool tell_ids(const Session *s, const char *list, Error *error) {
     Prompt prompt = {0};
-    if (!id_list_argument(list, &prompt.ids, &prompt.count, error)) return false;
+    int64_t count;
+    if (!ids_parse(list, s->file.model->config.vocab_size, &prompt.ids, &count, error))
+        return false;
+    prompt.count = (size_t)count;
     char *text = decode_prompt(&s->file.tokenizer, &prompt, &prompt.length);
     prompt.text = text;
     bool told = tell(s, &prompt, error);
@@ -243,9 +246,13 @@ static bool run(Session *s, Error *error) {
     s->excluded = excluded_rows(&s->file);
     struct sigaction action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL); /* without SA_RESTART: waiting for a prompt ends too */
+    if (a->prompt_ids) return tell_ids(s, a->prompt_ids, error);
+    if (!model_tokenizer_present(&s->file.tokenizer))
+        return error_set(error, "%s: has no tokenizer; give the prompt as ids (--prompt-ids), or a "
+                                "tokenizer (--tokenizer)",
+                         s->file.path);
     if (a->interactive) return tell_lines(s, error);
     if (a->prompt_file) return tell_file(s, a->prompt_file, error);
-    if (a->prompt_ids) return tell_ids(s, a->prompt_ids, error);
     const char *text = a->prompt ? a->prompt : "";
     return tell_text(s, text, strlen(text), error);
 }

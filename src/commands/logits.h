@@ -12,8 +12,9 @@
 bool ids_parse(const char *text, int64_t vocab_size, int32_t **ids, int64_t *count, Error *error);
 
 /* One line per position with all vocab_size logits, separated by a blank, 9 significant digits. The
- * ids go through the model in one pass. Error: more ids than the context length. */
-bool logits_print(const Model *model, const int32_t *ids, int64_t count, FILE *stream,
-                  Error *error);
+ * ids go through the model in one pass. `separator`: the id between documents, for models whose
+ * attention stays inside one; −1: none. Error: more ids than the model has positions. */
+bool logits_print(const Model *model, const int32_t *ids, int64_t count, int64_t separator,
+                  FILE *stream, Error *error);
 
 #endif
