@@ -5,6 +5,10 @@
 int main(int argc, char **argv) {
     static const Subcommand subcommands[] = {
         {"model", "formats, hyperparameters and tensors of a model file", inspect_model},
+        {"positions", "pictures of the position scheme: table, decay, biases", inspect_positions},
+        {"rope", "what rotating queries and keys does, checked and measured", inspect_rope},
+        {"order", "does the model notice when words change places?", inspect_order},
+        {"scores", "pictures of who attends to whom, and why", inspect_scores},
         {NULL, NULL, NULL},
     };
     return options_run_subcommand("inspect", "Looks inside models.", subcommands, argc, argv);

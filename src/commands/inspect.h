@@ -3,5 +3,9 @@
 #define TINYLM_COMMANDS_INSPECT_H
 
 int inspect_model(int argc, char **argv);
+int inspect_order(int argc, char **argv);
+int inspect_positions(int argc, char **argv);
+int inspect_rope(int argc, char **argv);
+int inspect_scores(int argc, char **argv);
 
 #endif

@@ -1,0 +1,202 @@
+/* ./inspect order: does a model notice that the words of a text changed places? */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "commands/inspect.h"
+#include "commands/inspect_subject.h"
+#include "tensor/elementwise.h"
+#include "tensor/matmul.h"
+#include "tensor/rmsnorm.h"
+
+/* What is compared: the outputs of the first attention and of the whole model, both (T, C). */
+typedef struct Outputs {
+    real *attention, *model;
+} Outputs;
+
+/* The first layer up to its attention. */
+static void first_attention(const Model *model, Tape *tape, const int32_t *ids, int64_t T,
+                            bool causal, real *to) {
+    const ModelConfig *c = &model->config;
+    const Layer *layer = &model->layers[0];
+    AttentionOptions options = {.num_heads = c->num_heads,
+                                .num_kv_heads = c->num_kv_heads,
+                                .causal = causal,
+                                .hooks = position_hooks(model->position, 0)};
+    position_layer_tables(model->position, tape, 0, T, !causal, options.tables);
+    Tensor *x = embedding(tape, model->token_embeddings, ids, 1, T);
+    x = position_embed(model->position, tape, x, 0);
+    if (c->norm == NORM_PRE) x = rmsnorm(tape, x, layer->ln1, c->norm_eps, false);
+    Tensor *qkv = linear(tape, x, layer->qkv_proj, NULL);
+    memcpy(to, attention(tape, qkv, &options)->data, (size_t)(T * c->d_model) * sizeof *to);
+}
+
+/* Row n of the result belongs to the word that stood at place n before the permutation: `places`
+ * says where word n has gone (NULL: nowhere). */
+static void compute(const Model *model, const int32_t *ids, int64_t T, const int64_t *places,
+                    bool causal, Outputs *out) {
+    int64_t C = model->config.d_model;
+    int32_t *moved = allocate((size_t)T, sizeof *moved);
+    real *rows = allocate((size_t)(T * C), sizeof *rows);
+    for (int64_t n = 0; n < T; n++) moved[places ? places[n] : n] = ids[n];
+    Tape tape;
+    tape_init(&tape, model->parameters.count);
+    for (int which = 0; which < 2; which++) {
+        real *to = which ? out->model : out->attention;
+        if (which) {
+            ModelInput input = {.B = 1, .T = T, .ids = moved, .bidirectional = !causal};
+            memcpy(rows, model_hidden(model, &tape, &input)->data, (size_t)(T * C) * sizeof *rows);
+        } else {
+            first_attention(model, &tape, moved, T, causal, rows);
+        }
+        for (int64_t n = 0; n < T; n++)
+            memcpy(to + n * C, rows + (places ? places[n] : n) * C, (size_t)C * sizeof *to);
+        tape_reset(&tape);
+    }
+    tape_free(&tape);
+    free(rows);
+    free(moved);
+}
+
+/* Largest |a − b| over largest |b|. */
+static double difference(const real *a, const real *b, int64_t count) {
+    double largest = 0, size = 0;
+    for (int64_t n = 0; n < count; n++) {
+        largest = fmax(largest, fabs((double)(a[n] - b[n])));
+        size = fmax(size, fabs((double)b[n]));
+    }
+    return size > 0 ? largest / size : 0;
+}
+
+static Outputs outputs_new(int64_t count) {
+    return (Outputs){allocate((size_t)count, sizeof(real)), allocate((size_t)count, sizeof(real))};
+}
+
+static void outputs_free(Outputs *outputs) {
+    free(outputs->attention);
+    free(outputs->model);
+}
+
+/* The experiment: the text as it is, and a way to change the places of its words. */
+typedef struct Experiment {
+    const InspectSubject *subject;
+    Outputs original[2], changed; /* [causal] */
+} Experiment;
+
+static void measure(Experiment *e, const int64_t *places, bool causal, double result[2]) {
+    const Model *model = e->subject->file.model;
+    int64_t T = e->subject->count, count = T * model->config.d_model;
+    compute(model, e->subject->ids, T, places, causal, &e->changed);
+    result[0] = difference(e->changed.attention, e->original[causal].attention, count);
+    result[1] = difference(e->changed.model, e->original[causal].model, count);
+}
+
+static void print_row(const char *what, const double result[2]) {
+    printf("  %-42s %12.1e %12.1e\n", what, result[0], result[1]);
+}
+
+/* A shuffle that moves at least one word to another place, when there are two. */
+static void shuffle(int64_t *places, int64_t T) {
+    for (int64_t n = 0; n < T; n++) places[n] = n;
+    bool moved = false;
+    for (uint64_t seed = 1; !moved && T > 1; seed++)
+        for (int64_t n = T - 1; n > 0; n--) {
+            int64_t k = (int64_t)random_below(seed, RANDOM_TEST, (uint64_t)n, (uint64_t)n + 1);
+            int64_t place = places[n];
+            places[n] = places[k];
+            places[k] = place;
+            moved = moved || k != n;
+        }
+}
+
+static void print_text(const char *what, const InspectSubject *subject, const int64_t *places) {
+    printf("%s", what);
+    for (int64_t m = 0; m < subject->count; m++)
+        for (int64_t n = 0; n < subject->count; n++)
+            if ((places ? places[n] : n) == m) printf(" %s", subject->labels[n]);
+    putchar('\n');
+}
+
+/* All pairs of a short text, neighbours in a long one. */
+static void measure_swaps(Experiment *e, int64_t *places, double largest[2], int64_t pair[2]) {
+    enum { SHORT = 24 };
+    int64_t T = e->subject->count;
+    for (int64_t n = 0; n < T; n++) places[n] = n;
+    largest[0] = largest[1] = -1;
+    for (int64_t a = 0; a < T; a++)
+        for (int64_t b = a + 1; b < (T <= SHORT || a + 2 > T ? T : a + 2); b++) {
+            double result[2];
+            places[a] = b, places[b] = a;
+            measure(e, places, false, result);
+            places[a] = a, places[b] = b;
+            if (result[1] > largest[1]) pair[0] = a, pair[1] = b;
+            for (int i = 0; i < 2; i++) largest[i] = fmax(largest[i], result[i]);
+        }
+}
+
+static void run(const InspectSubject *subject) {
+    const Model *model = subject->file.model;
+    int64_t T = subject->count, count = T * model->config.d_model;
+    Experiment e = {.subject = subject, .changed = outputs_new(count)};
+    for (int causal = 0; causal < 2; causal++) {
+        e.original[causal] = outputs_new(count);
+        compute(model, subject->ids, T, NULL, causal, &e.original[causal]);
+    }
+    int64_t *places = allocate((size_t)T, sizeof *places), pair[2] = {0, 0};
+    double open[2], causal[2], swapped[2];
+    shuffle(places, T);
+    printf("positions: %s\n", position_type_name(model->config.position.type));
+    print_text("text:     ", subject, NULL);
+    print_text("permuted: ", subject, places);
+    measure(&e, places, false, open);
+    measure(&e, places, true, causal);
+    measure_swaps(&e, places, swapped, pair);
+    printf("\nLargest change of a word's output, as a share of the largest output:\n");
+    printf("  %-42s %12s %12s\n", "", "attention", "whole model");
+    print_row("permuted, causal mask off", open);
+    print_row("permuted, causal mask on", causal);
+    char *words = string_format("\"%s\" and \"%s\" swapped, mask off", subject->labels[pair[0]],
+                                subject->labels[pair[1]]);
+    print_row(words, swapped);
+    free(words);
+    printf("\n%s\n",
+           open[1] < 1e-4
+               ? "With the mask off each word gets the same output wherever it stands: to this "
+                 "model a text is a set of words."
+               : "With the mask off the outputs differ: this model knows where its words "
+                 "stand.");
+    for (int i = 0; i < 2; i++) outputs_free(&e.original[i]);
+    outputs_free(&e.changed);
+    free(places);
+}
+
+int inspect_order(int argc, char **argv) {
+    const char *path = NULL, *text = "the cat chases the mouse";
+    OptionList overrides = {0};
+    const Option options[] = {
+        ARGUMENT("RUN_OR_CONFIG", &path,
+                 "a run, any other model, or a config for an untrained one"),
+        OPTION_TEXT("--text", "TEXT", &text, "some words"),
+        OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config (repeatable)"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        "inspect order",
+        "Permutes the words of a text and measures what changes in their outputs: without\n"
+        "positions and without the causal mask, nothing.",
+        "./inspect order runs/tiny --text \"the cat chases the mouse\"\n"
+        "./inspect order configs/tiny.json --set model.position.type=none",
+        options};
+    options_read(&program, argc, argv);
+    InspectSubject subject = {0};
+    Error error;
+    bool done = inspect_open(&subject, path, &overrides, text, &error);
+    if (done && subject.count < 2)
+        done = error_set(&error, "one token has no order; give --text at least two words");
+    if (done) run(&subject);
+    inspect_close(&subject);
+    option_list_free(&overrides);
+    return done ? program_done("inspect order") : program_failed("inspect order", &error);
+}

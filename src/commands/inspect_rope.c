@@ -1,0 +1,340 @@
+/* ./inspect rope: what rotating queries and keys does, on random vectors, as a table of checks. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "commands/inspect.h"
+#include "commands/inspect_subject.h"
+#include "formats/half.h"
+#include "model/position_tables.h"
+#include "tensor/plain/plain.h"
+
+enum { FAR = 100000, VECTORS = 64 };
+
+/* The rope of a config, and random vectors of a head's size. */
+typedef struct Rope {
+    const ModelConfig *config;
+    const AttentionHooks *hooks;
+    int64_t D, rotated;
+    double *frequencies, magnitude;
+    real *q, *k; /* (VECTORS, D), standard normal */
+} Rope;
+
+static void turn(const Rope *rope, int64_t m, const real *x, real *to) {
+    rope->hooks->transform(rope->hooks->context, m, 1, rope->D, x, rope->D, to, rope->D, false);
+}
+
+static double product(int64_t D, const real *a, const real *b) {
+    double sum = 0;
+    for (int64_t d = 0; d < D; d++) sum += (double)a[d] * (double)b[d];
+    return sum;
+}
+
+/* ⟨R_m q, R_n k⟩ / √D of vector pair v */
+static double score(const Rope *rope, int64_t v, int64_t m, int64_t n) {
+    real *q = allocate((size_t)(2 * rope->D), sizeof *q), *k = q + rope->D;
+    turn(rope, m, rope->q + v * rope->D, q);
+    turn(rope, n, rope->k + v * rope->D, k);
+    double result = product(rope->D, q, k) / sqrt((double)rope->D);
+    free(q);
+    return result;
+}
+
+/* Root mean square over the vectors of the difference of two scores. */
+static double score_difference(const Rope *rope, int64_t m, int64_t n, int64_t m2, int64_t n2) {
+    double sum = 0;
+    for (int64_t v = 0; v < VECTORS; v++) {
+        double difference = score(rope, v, m, n) - score(rope, v, m2, n2);
+        sum += difference * difference;
+    }
+    return sqrt(sum / VECTORS);
+}
+
+static void row(const char *what, double value, const char *expected) {
+    printf("  %-62s %9.1e  %s\n", what, value, expected);
+}
+
+/* ---- relative effect ---- */
+
+static void check_scores(const Rope *rope) {
+    printf("Scores <R_m q, R_n k> / sqrt(d) of random vectors (they are about 1 large):\n");
+    row("offset 5:  at 5, 10 against 6, 11", score_difference(rope, 5, 10, 6, 11), "the same");
+    row("offset 5:  at 5, 10 against 50005, 50010", score_difference(rope, 5, 10, 50005, 50010),
+        "the same");
+    row("offset 31: at 0, 31 against 99960, 99991", score_difference(rope, 0, 31, 99960, 99991),
+        "the same");
+    row("offset 5 against offset 6: 5, 10 against 5, 11", score_difference(rope, 5, 10, 5, 11),
+        "another score");
+    row("offset 5 against offset -5: 5, 10 against 10, 5", score_difference(rope, 5, 10, 10, 5),
+        "another score");
+}
+
+static void check_vectors(const Rope *rope) {
+    int64_t D = rope->D;
+    real *y = allocate((size_t)(2 * D), sizeof *y), *matrix = y + D;
+    double norm = 0, start = 0, plain = 0;
+    bool halves = rope->config->position.layout == LAYOUT_HALF;
+    for (int64_t v = 0; v < VECTORS; v++) {
+        const real *x = rope->q + v * D;
+        int64_t m = 1 + v * (FAR - 1) / VECTORS;
+        turn(rope, m, x, y);
+        double kept = product(D, x, x), rest = 0;
+        for (int64_t d = rope->rotated; d < D; d++) rest += (double)x[d] * (double)x[d];
+        double expected = (kept - rest) * rope->magnitude * rope->magnitude + rest;
+        norm = fmax(norm, fabs(sqrt(product(D, y, y) / expected) - 1));
+        plain_rope(D, rope->rotated, halves, (double)m, rope->frequencies, x, matrix);
+        for (int64_t d = 0; d < D; d++) {
+            double factor = d < rope->rotated ? rope->magnitude : 1;
+            plain = fmax(plain, fabs((double)y[d] - factor * (double)matrix[d]));
+        }
+        turn(rope, 0, x, y);
+        for (int64_t d = 0; d < D; d++) {
+            double factor = d < rope->rotated ? rope->magnitude : 1;
+            start = fmax(start, fabs((double)y[d] - factor * (double)x[d]));
+        }
+    }
+    char *name = rope->magnitude == 1
+                     ? string_copy("norm kept: | |R_m x| / |x| - 1 |")
+                     : string_format("norm times %.4f (yarn): difference", rope->magnitude);
+    printf("\nVectors:\n");
+    row(name, norm, "zero");
+    row("R_0 x = x", start, "zero");
+    row("pairs turned one by one against the whole d x d matrix", plain, "zero");
+    free(name);
+    free(y);
+}
+
+/* ---- layouts ---- */
+
+/* Turns x by m in a layout, in double. */
+static void turn_in(const Rope *rope, PositionLayout layout, int64_t m, const double *x,
+                    double *y) {
+    memcpy(y, x, (size_t)rope->D * sizeof *y);
+    for (int64_t i = 0; i < rope->rotated / 2; i++) {
+        int64_t a, b;
+        position_rope_pair(layout, rope->rotated, i, &a, &b);
+        double c = cos((double)m * rope->frequencies[i]), s = sin((double)m * rope->frequencies[i]);
+        y[a] = x[a] * c - x[b] * s;
+        y[b] = x[a] * s + x[b] * c;
+    }
+}
+
+/* Largest difference of scores between the two layouts, rows of q and k permuted or not. */
+static double layout_difference(const Rope *rope, bool permuted) {
+    int64_t D = rope->D, m = 40, n = 13;
+    double largest = 0, *work = allocate((size_t)(6 * D), sizeof *work);
+    double *q = work, *k = q + D, *q2 = k + D, *k2 = q2 + D, *a = k2 + D, *b = a + D;
+    for (int64_t v = 0; v < VECTORS; v++) {
+        double scores[2] = {0, 0};
+        for (int64_t d = 0; d < D; d++) {
+            int64_t from = permuted ? position_rope_half_from_interleaved(d, rope->rotated) : d;
+            q[d] = (double)rope->q[v * D + d], k[d] = (double)rope->k[v * D + d];
+            q2[d] = (double)rope->q[v * D + from], k2[d] = (double)rope->k[v * D + from];
+        }
+        for (int layout = 0; layout < 2; layout++) {
+            turn_in(rope, (PositionLayout)layout, m, layout ? q2 : q, a);
+            turn_in(rope, (PositionLayout)layout, n, layout ? k2 : k, b);
+            for (int64_t d = 0; d < D; d++) scores[layout] += a[d] * b[d] / sqrt((double)D);
+        }
+        largest = fmax(largest, fabs(scores[0] - scores[1]));
+    }
+    free(work);
+    return largest;
+}
+
+static void check_layouts(const Rope *rope) {
+    printf("\nLayouts, interleaved (2i, 2i+1) and half (i, i+d/2), on the same weights:\n");
+    row("difference of scores, weights as they are", layout_difference(rope, false),
+        "two different functions");
+    row("rows of W_q and W_k in the order evens, odds", layout_difference(rope, true), "the same");
+}
+
+/* ---- values ---- */
+
+/* The output of attention over VECTORS positions from `first` on, for its last query. */
+static void attend(const Rope *rope, int64_t first, bool rotate_values, double *out) {
+    int64_t D = rope->D;
+    real *work = allocate((size_t)(2 * D), sizeof *work), *query = work, *turned = work + D;
+    double weights[VECTORS], sum = 0;
+    turn(rope, first + VECTORS - 1, rope->q, query);
+    for (int64_t v = 0; v < VECTORS; v++) {
+        turn(rope, first + v, rope->k + v * D, turned);
+        sum += weights[v] = exp(product(D, query, turned) / sqrt((double)D));
+    }
+    memset(out, 0, (size_t)D * sizeof *out);
+    for (int64_t v = 0; v < VECTORS; v++) {
+        const real *value = rope->q + v * D; /* any vectors will do */
+        if (rotate_values) turn(rope, first + v, value, turned);
+        for (int64_t d = 0; d < D; d++)
+            out[d] += weights[v] / sum * (double)(rotate_values ? turned[d] : value[d]);
+    }
+    free(work);
+}
+
+static double shift_change(const Rope *rope, bool rotate_values) {
+    double *a = allocate((size_t)(2 * rope->D), sizeof *a), *b = a + rope->D, change = 0, size = 0;
+    attend(rope, 0, rotate_values, a);
+    attend(rope, 100, rotate_values, b);
+    for (int64_t d = 0; d < rope->D; d++) {
+        change += (a[d] - b[d]) * (a[d] - b[d]);
+        size += a[d] * a[d];
+    }
+    free(a);
+    return sqrt(change / size);
+}
+
+static void check_values(const Rope *rope) {
+    printf("\nThe same words 100 positions later, relative change of attention's output:\n");
+    row("values as they are", shift_change(rope, false), "none: only distances count");
+    row("values rotated too (the classic mistake)", shift_change(rope, true),
+        "absolute positions are back");
+}
+
+/* ---- precision ---- */
+
+typedef enum Method {
+    FLOAT_POWF,
+    FLOAT_EXP_LOG,
+    FLOAT_RECURRENCE,
+    DOUBLE_FLOAT,
+    DOUBLE_FP16,
+    DOUBLE_BF16,
+    FREQUENCY_FP16,
+    FREQUENCY_BF16,
+    METHODS
+} Method;
+static const char *const method_names[METHODS] = {
+    "float: powf, angle and cosf in float",
+    "float: expf(-2i/d * logf(base)), angle in float",
+    "float: each position turned from the one before",
+    "double, stored as float (what this program does)",
+    "double, stored as fp16",
+    "double, stored as bf16",
+    "frequencies in fp16, the rest in double",
+    "frequencies in bf16, the rest in double"};
+
+static float float_frequency(const Rope *rope, Method method, int64_t i) {
+    float base = (float)rope->config->position.base;
+    float exponent = -2 * (float)i / (float)rope->rotated;
+    return method == FLOAT_EXP_LOG ? expf(exponent * logf(base)) : powf(base, exponent);
+}
+
+/* cos mθ_i as a method has it. */
+static double cosine(Method method, int64_t m, double theta, float approximate) {
+    switch (method) {
+    case FLOAT_POWF:
+    case FLOAT_EXP_LOG:
+        return (double)cosf((float)m * approximate);
+    case DOUBLE_FLOAT:
+        return (double)(float)cos((double)m * theta);
+    case DOUBLE_FP16:
+        return (double)half_to_float(half_from_float((float)cos((double)m * theta)));
+    case DOUBLE_BF16:
+        return (double)bfloat16_to_float(bfloat16_from_float((float)cos((double)m * theta)));
+    case FREQUENCY_FP16:
+        return cos((double)m * (double)half_to_float(half_from_float((float)theta)));
+    default:
+        return cos((double)m * (double)bfloat16_to_float(bfloat16_from_float((float)theta)));
+    }
+}
+
+/* Largest error over all pairs and the window of up to 4096 positions that ends at `end`. */
+static double largest_error(const Rope *rope, Method method, int64_t end) {
+    enum { WINDOW = 4096 };
+    double largest = 0;
+    for (int64_t i = 0; i < rope->rotated / 2; i++) {
+        double theta = pow(rope->config->position.base, -2.0 * (double)i / (double)rope->rotated);
+        float approximate = float_frequency(rope, method, i);
+        float c = 1, s = 0, step_c = cosf(approximate), step_s = sinf(approximate);
+        int64_t first = end > WINDOW ? end - WINDOW : 0;
+        for (int64_t m = method == FLOAT_RECURRENCE ? 0 : first; m <= end; m++) {
+            double value =
+                method == FLOAT_RECURRENCE ? (double)c : cosine(method, m, theta, approximate);
+            if (m >= first) largest = fmax(largest, fabs(value - cos((double)m * theta)));
+            float next = c * step_c - s * step_s;
+            s = c * step_s + s * step_c;
+            c = next;
+        }
+    }
+    return largest;
+}
+
+static void check_precision(const Rope *rope) {
+    static const int64_t ends[4] = {256, 2000, 10000, FAR};
+    printf("\nLargest error of the cosines up to a position, by how they are computed:\n  %-50s",
+           "");
+    for (int n = 0; n < 4; n++) printf(" %9lld", (long long)ends[n]);
+    putchar('\n');
+    for (int method = 0; method < METHODS; method++) {
+        printf("  %-50s", method_names[method]);
+        for (int n = 0; n < 4; n++)
+            printf("   %7.0e", largest_error(rope, (Method)method, ends[n]));
+        putchar('\n');
+    }
+}
+
+/* ---- the command ---- */
+
+static bool run(const ModelConfig *config, Error *error) {
+    if (config->position.type != POSITION_ROPE)
+        return error_set(error, "model.position.type is \"%s\"; this looks at \"rope\"",
+                         position_type_name(config->position.type));
+    Parameters parameters = {0};
+    Position *position = position_create(config, &parameters, error);
+    if (!position) return false;
+    position_declare_layer(position, &parameters, 0);
+    int64_t D = config->d_model / config->num_heads;
+    Rope rope = {.config = config,
+                 .hooks = position_hooks(position, 0),
+                 .D = D,
+                 .rotated = position_rope_rotated(&config->position, D),
+                 .frequencies = allocate((size_t)D, sizeof(double)),
+                 .q = allocate((size_t)(2 * VECTORS * D), sizeof(real))};
+    rope.k = rope.q + VECTORS * D;
+    for (int64_t n = 0; n < 2 * VECTORS * D; n++)
+        rope.q[n] = (real)random_truncated_normal(1, RANDOM_TEST, (uint64_t)n, 3);
+    bool prepared = position_prepare(position, FAR + 1, error);
+    position_rope_frequencies(&config->position, D, config->context_length, FAR + 1,
+                              rope.frequencies, &rope.magnitude);
+    if (prepared) {
+        printf("rope: theta %g, layout %s, %lld of %lld elements of a head turn, scaling %s\n\n",
+               config->position.base, position_layout_name(POSITION_ROPE, config->position.layout),
+               (long long)rope.rotated, (long long)D,
+               rope_scaling_name(config->position.scaling.type));
+        check_scores(&rope);
+        check_vectors(&rope);
+        check_layouts(&rope);
+        check_values(&rope);
+        check_precision(&rope);
+    }
+    free(rope.q);
+    free(rope.frequencies);
+    position_free(position);
+    parameters_free(&parameters);
+    return prepared;
+}
+
+int inspect_rope(int argc, char **argv) {
+    const char *path = NULL;
+    OptionList overrides = {0};
+    const Option options[] = {
+        ARGUMENT("RUN_OR_CONFIG", &path, "a config, or a run or any other model"),
+        OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config (repeatable)"),
+        OPTIONS_END,
+    };
+    const Program program = {
+        "inspect rope",
+        "Checks on random vectors what rotating queries and keys does, and how exactly the angles\n"
+        "must be computed, and prints it as a table.",
+        "./inspect rope configs/tiny.json", options};
+    options_read(&program, argc, argv);
+    InspectSubject subject = {0};
+    Error error;
+    bool done = inspect_open(&subject, path, &overrides, NULL, &error) &&
+                run(&subject.file.model->config, &error);
+    inspect_close(&subject);
+    option_list_free(&overrides);
+    return done ? program_done("inspect rope") : program_failed("inspect rope", &error);
+}

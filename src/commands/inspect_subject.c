@@ -1,0 +1,154 @@
+#include "commands/inspect_subject.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "commands/logits.h"
+#include "training/train_config.h"
+
+/* ---- text to ids ---- */
+
+static void add_token(InspectSubject *subject, int32_t id, const uint8_t *text, size_t length) {
+    size_t n = (size_t)subject->count++;
+    subject->ids = reallocate(subject->ids, n + 1, sizeof *subject->ids);
+    subject->labels = reallocate(subject->labels, n + 1, sizeof *subject->labels);
+    subject->ids[n] = id;
+    while (length > 1 && *text == ' ') text++, length--;
+    subject->labels[n] = string_format("%.*s", (int)length, (const char *)text);
+}
+
+/* Every different word gets the next id. */
+static void words_to_ids(InspectSubject *subject, const char *text) {
+    int32_t known = 0;
+    while (*(text += strspn(text, " \t\n"))) {
+        size_t length = strcspn(text, " \t\n");
+        int32_t id = known;
+        for (int64_t i = 0; i < subject->count; i++)
+            if (strlen(subject->labels[i]) == length &&
+                memcmp(subject->labels[i], text, length) == 0)
+                id = subject->ids[i];
+        if (id == known) known++;
+        add_token(subject, id, (const uint8_t *)text, length);
+        text += length;
+    }
+}
+
+static bool tokens_to_ids(InspectSubject *subject, const char *text, Error *error) {
+    const ModelTokenizer *tokenizer = &subject->file.tokenizer;
+    uint32_t *ids;
+    size_t count;
+    if (!model_tokenizer_encode(tokenizer, (const uint8_t *)text, strlen(text), &ids, &count,
+                                error))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        size_t length = 0;
+        const uint8_t *bytes =
+            model_tokenizer_bytes(tokenizer, i ? ids[i - 1] : TOKEN_NONE, ids[i], &length);
+        add_token(subject, (int32_t)ids[i], bytes, length);
+    }
+    free(ids);
+    return true;
+}
+
+static bool numbers_to_ids(InspectSubject *subject, const char *text, Error *error) {
+    int32_t *ids;
+    int64_t count;
+    if (!ids_parse(text, subject->file.model->config.vocab_size, &ids, &count, error)) return false;
+    for (int64_t i = 0; i < count; i++) {
+        char number[16];
+        int length = snprintf(number, sizeof number, "%d", ids[i]);
+        add_token(subject, ids[i], (const uint8_t *)number, (size_t)length);
+    }
+    free(ids);
+    return true;
+}
+
+/* ---- opening ---- */
+
+static bool is_config(const char *path) {
+    size_t length = strlen(path);
+    return length > 5 && strcmp(path + length - 5, ".json") == 0 && !directory_exists(path);
+}
+
+/* An untrained model, with a vocabulary of the words of the text. */
+static bool open_config(InspectSubject *subject, const char *path, const OptionList *overrides,
+                        const char *text, Error *error) {
+    TrainConfig *config = train_config_read(path, overrides->items, overrides->count, error);
+    if (!config) return false;
+    if (text) words_to_ids(subject, text);
+    if (config->model.vocab_size < subject->count + 1)
+        config->model.vocab_size = subject->count + 1;
+    subject->file.model = model_create(&config->model, false, error);
+    if (subject->file.model) model_initialize(subject->file.model, config->seed);
+    subject->file.path = string_copy(path);
+    train_config_free(config);
+    return subject->file.model != NULL;
+}
+
+static bool open_model(InspectSubject *subject, const char *path, const OptionList *overrides,
+                       const char *text, Error *error) {
+    if (overrides->count > 0)
+        return error_set(error,
+                         "--set changes a config, and %s is a model with weights; name a config "
+                         "(a file that ends in .json)",
+                         path);
+    ModelFile file;
+    if (!model_file_read(&file, path, NULL, error)) return false;
+    subject->file = file;
+    subject->trained = true;
+    if (!text) return true;
+    return model_tokenizer_present(&file.tokenizer) ? tokens_to_ids(subject, text, error)
+                                                    : numbers_to_ids(subject, text, error);
+}
+
+bool inspect_open(InspectSubject *subject, const char *path, const OptionList *overrides,
+                  const char *text, Error *error) {
+    *subject = (InspectSubject){0};
+    bool opened =
+        (is_config(path) ? open_config : open_model)(subject, path, overrides, text, error);
+    if (opened && text && subject->count == 0)
+        opened = error_set(
+            error, "--text is empty; give some words, such as \"the cat chases the mouse\"");
+    if (opened && text) {
+        int64_t limit = subject->file.model->config.context_length;
+        if (subject->count > limit)
+            opened =
+                error_set(error,
+                          "the text has %lld tokens and the model's context %lld; use a shorter "
+                          "text",
+                          (long long)subject->count, (long long)limit);
+        opened = opened && position_prepare(subject->file.model->position, subject->count, error);
+    }
+    if (!opened) inspect_close(subject);
+    return opened;
+}
+
+void inspect_close(InspectSubject *subject) {
+    for (int64_t i = 0; i < subject->count; i++) free(subject->labels[i]);
+    free(subject->labels);
+    free(subject->ids);
+    if (subject->file.model) model_file_free(&subject->file);
+    *subject = (InspectSubject){0};
+}
+
+/* ---- pictures ---- */
+
+char *inspect_title(const InspectSubject *subject, const char *path) {
+    return string_format("%s (%s%s)", path,
+                         position_type_name(subject->file.model->config.position.type),
+                         subject->trained ? "" : ", not trained");
+}
+
+const char *inspect_path(const char *folder, const char *name) {
+    static char *paths[4];
+    static int next;
+    char **path = &paths[next++ % 4];
+    free(*path);
+    return *path = path_join(folder, name);
+}
+
+void inspect_wrote(const char *path, const char *what) {
+    printf("%-44s %s\n", path, what);
+}
