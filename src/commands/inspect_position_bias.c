@@ -59,16 +59,20 @@ static Grid grid_of(const ModelConfig *c) {
 static bool draw_matrices(const PositionPictures *pictures, Grid grid, const double *const *panels,
                           int64_t N, Error *error) {
     int64_t count = grid.layers * grid.heads;
+    bool alibi = pictures->model->config.position.type == POSITION_ALIBI;
     char **titles = allocate((size_t)count, sizeof *titles);
     for (int64_t n = 0; n < count; n++)
         titles[n] = string_format("layer %lld, head %lld", (long long)(n / grid.heads),
                                   (long long)(n % grid.heads));
     char *title = string_format("%s: added to the scores", pictures->title);
     HeatMap map = {.title = title,
-                   .bar_title = "bias",
+                   .bar_title = alibi ? "bias (darkest: -8 and less)" : "bias",
                    .x = {.title = "key position"},
                    .y = {.title = "query position"},
                    .colors = HEAT_DIVERGING,
+                   .limited = alibi, /* e⁻⁸ of a weight is as good as nothing */
+                   .low = -8,
+                   .high = 8,
                    .rows = N,
                    .columns = N,
                    .panels = panels,

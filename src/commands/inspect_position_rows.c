@@ -99,9 +99,8 @@ static bool draw_table(const PositionPictures *pictures, const Rows *rows, Error
                    .rows = rows->length,
                    .columns = rows->width};
     return draw_map(pictures, "table",
-                    rope ? "the sines and cosines that turn q and k"
-                         : "what is added to the embedding",
-                    map, rows->values, error);
+                    rope ? "sines and cosines that turn q and k" : "added to the embedding", map,
+                    rows->values, error);
 }
 
 static bool draw_similarity(const PositionPictures *pictures, const Rows *rows, Error *error) {
@@ -120,14 +119,13 @@ static bool draw_similarity(const PositionPictures *pictures, const Rows *rows, 
                    .high = 1,
                    .rows = N,
                    .columns = N};
-    bool drawn =
-        draw_map(pictures, "similarity", "cosine similarity of the positions", map, cosines, error);
+    bool drawn = draw_map(pictures, "similarity", "similarity of positions", map, cosines, error);
     free(cosines);
     return drawn;
 }
 
-/* p_mᵀ H p_n with 1 on the sines and ½ on the cosines of a diagonal H, and its two parts:
- * Σ ½(a_c + a_s) cos((m − n)θ) and Σ ½(a_c − a_s) cos((m + n)θ). */
+/* p_mᵀ H p_n with a diagonal H that keeps the sines and drops the cosines, and its two parts:
+ * sin mθ · sin nθ = ½cos((m − n)θ) − ½cos((m + n)θ), averaged over the pairs. */
 static bool draw_parts(const PositionPictures *pictures, Error *error) {
     enum { MOST = 128 };
     int64_t N = pictures->length < MOST ? pictures->length : MOST;
@@ -140,12 +138,12 @@ static bool draw_parts(const PositionPictures *pictures, Error *error) {
             double *whole = values + m * N + n, *difference = whole + N * N,
                    *sum = difference + N * N;
             for (int64_t i = 0; i < pairs; i++) {
-                *difference += 0.75 * cos((double)(m - n) * frequencies[i]);
-                *sum -= 0.25 * cos((double)(m + n) * frequencies[i]);
+                *difference += 0.5 * cos((double)(m - n) * frequencies[i]) / (double)pairs;
+                *sum -= 0.5 * cos((double)(m + n) * frequencies[i]) / (double)pairs;
             }
             *whole = *difference + *sum;
         }
-    HeatMap map = {.bar_title = "share of the product",
+    HeatMap map = {.bar_title = "mean over pairs",
                    .x = {.title = "position n"},
                    .y = {.title = "position m"},
                    .colors = HEAT_DIVERGING,
@@ -154,10 +152,9 @@ static bool draw_parts(const PositionPictures *pictures, Error *error) {
                    .panels = panels,
                    .panel_count = 3,
                    .panels_per_row = 3,
-                   .panel_titles =
-                       (const char *const[]){"pHp, H diagonal", "part in m - n", "part in m + n"}};
-    bool drawn =
-        draw_map(pictures, "parts", "what a diagonal H makes of two positions", map, NULL, error);
+                   .panel_titles = (const char *const[]){"pHp, H = 1 on sines", "part in m - n",
+                                                         "part in m + n"}};
+    bool drawn = draw_map(pictures, "parts", "p_m H p_n and its parts", map, NULL, error);
     free(values);
     free(frequencies);
     return drawn;
@@ -166,75 +163,95 @@ static bool draw_parts(const PositionPictures *pictures, Error *error) {
 enum { BASES = 4 };
 static const double bases[BASES] = {100, 1000, 10000, 1e6};
 
-/* The mean similarity at each distance; for sines and cosines also what the formulas say, for
- * several bases: the finite sum, and the integral it tends to. */
-static bool draw_decay(const PositionPictures *pictures, const Rows *rows, Error *error) {
-    const PositionConfig *c = &pictures->model->config.position;
-    int64_t N = rows->length, bound_pairs = 0;
-    bool waves = c->type == POSITION_SINUSOIDAL || c->type == POSITION_SINUSOIDAL_LEARNED ||
-                 c->type == POSITION_ROPE;
-    double *columns[2 * BASES + 3], *frequencies = allocate((size_t)rows->width, sizeof(double));
-    for (int i = 0; i < 2 * BASES + 3; i++) columns[i] = allocate((size_t)N, sizeof(double));
-    if (c->type == POSITION_ROPE)
-        bound_pairs = frequencies_now(pictures->model, pictures->length, frequencies) / 2;
-    int64_t width = rows->width / 2 * 2;
-    for (int64_t k = 0; k < N; k++) {
-        double sum = 0;
-        for (int64_t m = 0; m + k < N; m++)
-            sum += inner(rows, m, m + k) / sqrt(inner(rows, m, m) * inner(rows, m + k, m + k));
-        columns[0][k] = (double)k;
-        columns[1][k] = sum / (double)(N - k);
-        columns[2][k] = bound_pairs
-                            ? position_rope_decay_bound((double)k, bound_pairs, frequencies) /
-                                  (0.5 * (double)(bound_pairs + 1))
-                            : NAN;
-        for (int b = 0; b < BASES && waves; b++) {
-            double half = (double)width / 2;
-            columns[3 + b][k] = position_sinusoidal_product((double)k, width, bases[b]) / half;
-            columns[3 + BASES + b][k] =
-                position_sinusoidal_integral((double)k, width, bases[b]) / half;
+typedef enum DecayColumn {
+    DISTANCE,
+    MEAN,
+    INTEGRAL, /* of the scheme's own base */
+    BOUND,    /* rope: RoFormer 3.4.3, as a share of its value at distance 0 */
+    SUMS,
+    INTEGRALS = SUMS + BASES,
+    DECAY_COLUMNS = INTEGRALS + BASES
+} DecayColumn;
+static const char *const decay_names[DECAY_COLUMNS] = {"distance",
+                                                       "mean similarity",
+                                                       "integral",
+                                                       "bound of the score",
+                                                       "sum, base 100",
+                                                       "sum, base 1000",
+                                                       "sum, base 10000",
+                                                       "sum, base 1e6",
+                                                       "integral, base 100",
+                                                       "integral, base 1000",
+                                                       "integral, base 10000",
+                                                       "integral, base 1e6"};
+
+/* Mean cosine of the angle between rows that are k apart; NAN when all of them are zero. */
+static double mean_similarity(const Rows *rows, int64_t k) {
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t m = 0; m + k < rows->length; m++) {
+        double size = sqrt(inner(rows, m, m) * inner(rows, m + k, m + k));
+        if (size == 0) continue;
+        sum += inner(rows, m, m + k) / size;
+        count++;
+    }
+    return count ? sum / (double)count : NAN;
+}
+
+static void fill_decay(const Model *model, const Rows *rows, bool waves, double **columns) {
+    const PositionConfig *c = &model->config.position;
+    int64_t width = rows->width / 2 * 2, pairs = width / 2;
+    double *frequencies = allocate((size_t)rows->width + 1, sizeof *frequencies);
+    if (waves) frequencies_now(model, rows->length, frequencies);
+    for (int64_t k = 0; k < rows->length; k++) {
+        double half = (double)pairs, distance = (double)k;
+        columns[DISTANCE][k] = distance;
+        columns[MEAN][k] = mean_similarity(rows, k);
+        if (!waves) continue;
+        columns[INTEGRAL][k] = position_sinusoidal_integral(distance, width, c->base) / half;
+        columns[BOUND][k] =
+            2 * position_rope_decay_bound(distance, pairs, frequencies) / (half + 1);
+        for (int b = 0; b < BASES; b++) {
+            columns[SUMS + b][k] = position_sinusoidal_product(distance, width, bases[b]) / half;
+            columns[INTEGRALS + b][k] =
+                position_sinusoidal_integral(distance, width, bases[b]) / half;
         }
     }
-    static const char *const names[2 * BASES + 3] = {"distance",
-                                                     "mean similarity",
-                                                     "bound of the rotated score",
-                                                     "sum, base 100",
-                                                     "sum, base 1000",
-                                                     "sum, base 10000",
-                                                     "sum, base 1e6",
-                                                     "integral, base 100",
-                                                     "integral, base 1000",
-                                                     "integral, base 10000",
-                                                     "integral, base 1e6"};
-    ChartSeries series[2 * BASES + 2];
-    for (int i = 0; i < 2 * BASES + 2; i++)
-        series[i] =
-            (ChartSeries){.name = names[i + 1], .x = columns[0], .y = columns[i + 1], .count = N};
-    ChartAxis x = {.title = "distance k"};
-    ChartAxis y = {.title = "similarity (1 at distance 0)"};
-    const Chart charts[3] = {{.title = pictures->title,
-                              .x = x,
-                              .y = y,
-                              .series = series,
-                              .series_count = bound_pairs ? 2 : 1},
-                             {.title = "The sum over pairs of cos(k theta), by base",
-                              .x = x,
-                              .y = y,
-                              .series = series + 2,
-                              .series_count = BASES},
-                             {.title = "The integral it tends to with many pairs",
-                              .x = x,
-                              .y = y,
-                              .series = series + 2 + BASES,
-                              .series_count = BASES}};
+    free(frequencies);
+}
+
+/* The mean similarity at each distance; for sines and cosines also what the formulas say, for
+ * several bases: the finite sum, and the integral it tends to. */
+static bool draw_decay(const PositionPictures *pictures, const Rows *rows, bool waves,
+                       Error *error) {
+    int64_t N = rows->length;
+    bool rope = pictures->model->config.position.type == POSITION_ROPE;
+    double *columns[DECAY_COLUMNS];
+    ChartSeries series[DECAY_COLUMNS];
+    for (int i = 0; i < DECAY_COLUMNS; i++) {
+        columns[i] = allocate((size_t)N, sizeof(double));
+        series[i] = (ChartSeries){decay_names[i], columns[DISTANCE], columns[i], N, false};
+    }
+    fill_decay(pictures->model, rows, waves, columns);
+    ChartAxis x = {.title = "distance"}, y = {.title = "similarity (1 at distance 0)"};
+    char *title = string_format("%s: similarity by distance", pictures->title);
+    const Chart charts[3] = {
+        {title, x, y, series + MEAN,
+         !waves ? 1
+         : rope ? 3
+                : 2,
+         NULL, 0, 0, 0},
+        {"The sum over pairs of cos(kθ), by base", x, y, series + SUMS, BASES, NULL, 0, 0, 0},
+        {"The integral it tends to with many pairs", x, y, series + INTEGRALS, BASES, NULL, 0, 0,
+         0}};
     const char *path = inspect_path(pictures->folder, "decay.svg");
     bool written =
         svg_chart_write(path, charts, waves ? 3 : 1, error) &&
-        csv_write_columns(inspect_path(pictures->folder, "decay.csv"), names,
-                          (const double *const *)columns, waves ? 2 * BASES + 3 : 2, N, error);
+        csv_write_columns(inspect_path(pictures->folder, "decay.csv"), decay_names,
+                          (const double *const *)columns, waves ? DECAY_COLUMNS : 2, N, error);
     if (written) inspect_wrote(path, "similarity against the distance");
-    for (int i = 0; i < 2 * BASES + 3; i++) free(columns[i]);
-    free(frequencies);
+    for (int i = 0; i < DECAY_COLUMNS; i++) free(columns[i]);
+    free(title);
     return written;
 }
 
@@ -244,7 +261,8 @@ bool inspect_position_rows(const PositionPictures *pictures, Error *error) {
                                       : rows_of_embedding(pictures->model, pictures->length);
     bool waves = type != POSITION_LEARNED && type != POSITION_INDEX;
     bool drawn = draw_table(pictures, &rows, error) && draw_similarity(pictures, &rows, error) &&
-                 draw_decay(pictures, &rows, error) && (!waves || draw_parts(pictures, error));
+                 draw_decay(pictures, &rows, waves, error) &&
+                 (!waves || draw_parts(pictures, error));
     free(rows.values);
     return drawn;
 }

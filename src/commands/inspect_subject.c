@@ -136,9 +136,9 @@ void inspect_close(InspectSubject *subject) {
 /* ---- pictures ---- */
 
 char *inspect_title(const InspectSubject *subject, const char *path) {
-    return string_format("%s (%s%s)", path,
+    return string_format("%s in %s%s",
                          position_type_name(subject->file.model->config.position.type),
-                         subject->trained ? "" : ", not trained");
+                         path_name(path), subject->trained ? "" : ", untrained");
 }
 
 const char *inspect_path(const char *folder, const char *name) {

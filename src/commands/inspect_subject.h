@@ -22,7 +22,7 @@ bool inspect_open(InspectSubject *subject, const char *path, const OptionList *o
                   const char *text, Error *error);
 void inspect_close(InspectSubject *subject);
 
-/* "runs/rope (rope)" for titles; to be freed. */
+/* "rope in tiny.json, untrained", for titles; to be freed. */
 char *inspect_title(const InspectSubject *subject, const char *path);
 
 /* Of a picture in a folder; valid until the fourth call from now. */
