@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "commands/evaluate_contexts.h"
 #include "commands/logits.h"
 #include "commands/options.h"
 #include "formats/model_file.h"
@@ -18,9 +19,10 @@
 #include "training/task.h"
 
 typedef struct Arguments {
-    const char *run, *model, *tokenizer, *text, *ids;
+    const char *run, *model, *tokenizer, *text, *ids, *context, *folder;
+    OptionList overrides;
     bool logits;
-    int64_t threads;
+    int64_t tokens, threads;
 } Arguments;
 
 /* A model, and ids to try it on with what they stand for. */
@@ -29,12 +31,14 @@ typedef struct Subject {
     ModelFile file;
     TrainConfig *config; /* with a run's own validation text or task */
     Corpus corpus;
+    EvaluationWindows windows;
     TaskSource task;
     IdList list; /* ids that are not a mapped file's */
     NpyArray ids;
     uint32_t *token_bytes;
     double text_bytes; /* of a text whose tokens have no bytes of their own; 0: see token_bytes */
     int64_t separator;
+    int64_t *contexts, context_count; /* of --context */
 } Subject;
 
 static void read_arguments(Arguments *a, int argc, char **argv) {
@@ -47,12 +51,20 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_TEXT("--text", "FILE", &a->text, "the text (default: the run's validation text)"),
         OPTION_TEXT("--ids", "IDS", &a->ids, "token ids instead of a text, such as \"1 2 3\""),
         OPTION_FLAG("--logits", &a->logits, "with --ids: print all logits, one line per position"),
+        OPTION_TEXT("--context", "LENGTHS", &a->context,
+                    "tables of the loss by context length and by position, such as 128,256,512"),
+        OPTION_TEXT("--output", "DIR", &a->folder, "with --context: folder for a picture"),
+        OPTION_LIST("--set", "KEY=VALUE", &a->overrides,
+                    "change a value of the run's config, such as model.position.scaling.type=yarn"),
+        OPTION_WHOLE("--tokens", "N", &a->tokens, 0, INT64_MAX,
+                     "about this many tokens, spread over the text (0: all)"),
         OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
         OPTIONS_END,
     };
     const Program program = {
         "evaluate", "Prints loss, perplexity and bits per byte of a model on a text.",
         "./evaluate --run runs/tiny\n./evaluate --run runs/tiny --text story.txt\n"
+        "./evaluate --run runs/tiny --context 128,256,512 --set model.position.scaling.type=yarn\n"
         "./evaluate --model model.gguf --ids \"1 2 3\" --logits",
         options};
     options_read(&program, argc, argv);
@@ -60,15 +72,33 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         exit(program_misused("evaluate", "--run and --model exclude each other"));
     if (a->text && a->ids) exit(program_misused("evaluate", "--text and --ids exclude each other"));
     if (a->logits && !a->ids) exit(program_misused("evaluate", "--logits needs --ids \"1 2 3\""));
+    if (a->folder && !a->context)
+        exit(program_misused("evaluate", "--output needs --context 128,256,512"));
 }
 
 /* ---- what is evaluated ---- */
+
+/* The model once more, with --set. */
+static bool change_model(Subject *s, Error *error) {
+    if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path))
+        return error_set(error, "%s: is no run with a config; --set changes the config of a run",
+                         s->file.path);
+    int64_t longest = 0;
+    for (int64_t i = 0; i < s->context_count; i++)
+        if (s->contexts[i] > longest) longest = s->contexts[i];
+    Model *model = changed_model(s->file.path, &s->arguments.overrides, longest, error);
+    if (!model) return false;
+    model_free(s->file.model);
+    s->file.model = model;
+    return true;
+}
 
 static bool open_model(Subject *s, Error *error) {
     const Arguments *a = &s->arguments;
     char *newest = a->run || a->model ? NULL : run_directory_newest("runs", error);
     const char *path = a->model ? a->model : a->run ? a->run : newest;
     bool read = path && model_file_read(&s->file, path, a->tokenizer, error);
+    if (read && a->overrides.count > 0) read = change_model(s, error);
     free(newest);
     for (int i = 0; read && i < s->file.warning_count; i++)
         fprintf(stderr, "evaluate: warning: %s\n", s->file.warnings[i]);
@@ -161,6 +191,8 @@ static void measure_tokens(Subject *s) {
 static void close_subject(Subject *s) {
     free(s->token_bytes);
     free(s->list.ids);
+    free(s->contexts);
+    option_list_free(&s->arguments.overrides);
     corpus_close(&s->corpus);
     train_config_free(s->config);
     model_file_free(&s->file);
@@ -190,10 +222,47 @@ static bool show_progress(void *context, const Evaluation *so_far, int64_t seque
     return true;
 }
 
+/* The sequences of T positions. A task has as many symbols as fit. */
+static EvaluationSource source_of(void *context, int64_t T) {
+    Subject *s = context;
+    if (is_task(s)) {
+        if (T != s->config->model.context_length) s->config->data.task_length = T / 2;
+        s->task.T = T;
+        return task_validation(&s->task);
+    }
+    int64_t wanted = s->arguments.tokens;
+    s->windows = wanted == 0
+                     ? evaluation_windows_all(&s->ids, T, s->separator)
+                     : evaluation_windows_spread(&s->ids, T, (wanted + T - 1) / T, s->separator);
+    return evaluation_source(&s->windows);
+}
+
+static bool print_contexts(Subject *s, Error *error) {
+    for (int64_t i = 0; i < s->context_count; i++)
+        if (is_task(s) && s->contexts[i] < 2)
+            return error_set(error, "--context %lld: a task needs at least 2 positions",
+                             (long long)s->contexts[i]);
+    const ModelConfig *c = &s->file.model->config;
+    const char *scaling = c->position.type == POSITION_ROPE && c->position.scaling.type
+                              ? rope_scaling_name(c->position.scaling.type)
+                              : NULL;
+    char *title = string_format("Loss past the trained length: %s%s%s in %s",
+                                position_type_name(c->position.type), scaling ? ", " : "",
+                                scaling ? scaling : "", path_name(s->file.path));
+    ContextStudy study = {.model = s->file.model,
+                          .source = source_of,
+                          .context = s,
+                          .token_bytes = s->token_bytes,
+                          .task = is_task(s),
+                          .title = title,
+                          .folder = s->arguments.folder};
+    bool done = context_study(&study, s->contexts, s->context_count, error);
+    free(title);
+    return done;
+}
+
 static bool print_loss(Subject *s, Error *error) {
-    int64_t T = s->file.model->config.context_length;
-    EvaluationWindows windows = evaluation_windows_all(&s->ids, T, s->separator);
-    EvaluationSource source = is_task(s) ? task_validation(&s->task) : evaluation_source(&windows);
+    EvaluationSource source = source_of(s, s->file.model->config.context_length);
     Progress progress = {.start = now()};
     EvaluationOptions options = {.token_bytes = s->token_bytes, .progress_context = &progress};
     if (isatty(STDERR_FILENO)) options.progress = show_progress;
@@ -216,12 +285,15 @@ static bool print_loss(Subject *s, Error *error) {
 
 static bool run(Subject *s, Error *error) {
     const Arguments *a = &s->arguments;
+    if (a->context && !context_lengths_parse(a->context, &s->contexts, &s->context_count, error))
+        return false;
     if (!open_model(s, error)) return false;
     bool opened = a->text  ? open_text(s, a->text, error)
                   : a->ids ? open_ids(s, a->ids, error)
                            : open_validation(s, error);
     if (!opened) return false;
     measure_tokens(s);
+    if (a->context) return print_contexts(s, error);
     if (!a->logits) return print_loss(s, error);
     return logits_print(s->file.model, s->ids.data, s->ids.count, s->separator, stdout, error);
 }

@@ -1,0 +1,167 @@
+#!/bin/sh
+# ./inspect positions, rope, order and scores, and ./evaluate --context: the numbers they write against
+# the formulas, and what they refuse.
+set -u
+cd -- "$(dirname -- "$0")/.." || exit 1
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+number=0
+
+check() {
+    number=$((number + 1))
+    name=$1
+    shift
+    if "$@" >"$work/output" 2>&1; then
+        echo "ok $number - $name"
+    else
+        sed 's/^/# /' "$work/output"
+        echo "not ok $number - $name"
+    fi
+}
+
+# fails_with PATTERN COMMAND…: the command fails with status 1, one line, and that text
+fails_with() {
+    pattern=$1
+    shift
+    "$@" >"$work/out" 2>"$work/err"
+    status=$?
+    cat "$work/err"
+    [ $status -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] && grep -q -e "$pattern" "$work/err"
+}
+
+cat >"$work/task.json" <<'CONFIG'
+{
+  "data": {"task": "copy", "length": 8, "symbols": 5},
+  "model": {"context_length": 16, "d_model": 32, "num_layers": 2, "num_heads": 4, "d_ff": 64},
+  "training": {"batch_size": 16, "max_steps": 3, "eval_every": 0, "eval_batches": 1,
+               "learning_rate": {"max": 5e-3, "warmup_steps": 10}}
+}
+CONFIG
+config=$work/task.json
+
+pictures() {
+    scheme=$1
+    shift
+    ./inspect positions "$config" --set model.position.type="$scheme" --output "$work/$scheme" &&
+        for file in "$@"; do
+            [ -s "$work/$scheme/$file" ] || {
+                echo "$file is not there"
+                return 1
+            }
+        done
+}
+for scheme in sinusoidal sinusoidal_learned rope; do
+    check "pictures of $scheme" pictures $scheme table.png table.csv similarity.png similarity.csv \
+        decay.svg decay.csv parts.png parts.csv wavelengths.svg wavelengths.csv
+done
+for scheme in learned index; do
+    check "pictures of $scheme" pictures $scheme table.png table.csv similarity.png decay.svg
+done
+for scheme in t5 window alibi transformer_xl; do
+    check "pictures of $scheme" pictures $scheme bias.png bias.svg bias.csv
+done
+check "pictures of shaw" pictures shaw relative_keys.png relative_values.png relative_keys.csv
+check "none has no pictures and says so" pictures none
+
+# Row m of the table: its number, then sin(m θ_i) and cos(m θ_i) by turns.
+table_is_right() {
+    awk -F, 'NR > 1 { rows++
+        for (i = 0; i < 16; i++) {
+            angle = (NR - 2) * 10000 ^ (-2 * i / 32)
+            e = $(2 + 2 * i) - sin(angle); f = $(3 + 2 * i) - cos(angle)
+            if (e * e > 1e-12 || f * f > 1e-12) { print "row " NR - 2 ", pair " i; exit 1 }
+        } }
+        END { if (rows != 16) exit 1 }' "$work/sinusoidal/table.csv"
+}
+check "the sinusoidal table is sines and cosines" table_is_right
+
+similarity_is_toeplitz() {
+    awk -F, 'NR > 1 { for (n = 2; n <= NF; n++) {
+            d = NR - n; if (d < 0) d = -d
+            if (d in seen && (seen[d] - $n) ^ 2 > 1e-10) { print "row " NR " column " n; exit 1 }
+            seen[d] = $n } }' "$work/sinusoidal/similarity.csv"
+}
+check "similarity depends on the distance only" similarity_is_toeplitz
+
+alibi_is_right() {
+    awk -F, 'NR > 1 { for (h = 1; h <= 4; h++)
+            if (($(h + 1) + $1 * 2 ^ (-2 * h)) ^ 2 > 1e-10) { print "head " h ": " $0; exit 1 } }' \
+        "$work/alibi/bias.csv"
+}
+check "the bias of alibi is slope times distance" alibi_is_right
+
+wavelengths_are_right() {
+    awk -F, 'NR == 2 { if (($2 - 6.283185307) ^ 2 > 1e-12) exit 1 }
+        NR == 5 { r = $3 / $2; if ((r - 4) ^ 2 > 1e-9) exit 1 }' "$work/rope/wavelengths.csv"
+}
+check "linear scaling makes every wavelength four times as long" wavelengths_are_right
+
+# number PATTERN: the first number in exponent form on the line with that text
+value() { grep -F -e "$1" "$work/rope.txt" | grep -oE '[0-9.]+e[-+][0-9]+' | head -n 1; }
+below() { awk -v a="$(value "$1")" -v b="$2" 'BEGIN { print a; exit !(a != "" && a + 0 < b) }'; }
+above() { awk -v a="$(value "$1")" -v b="$2" 'BEGIN { print a; exit !(a != "" && a + 0 > b) }'; }
+rope_holds() {
+    ./inspect rope "$config" "$@" >"$work/rope.txt" && below '50005, 50010' 1e-5 &&
+        below 'against 99960' 1e-5 && above 'offset 5 against offset 6' 1e-2 && below 'norm' 1e-6 &&
+        below 'R_0 x' 1e-6 && below 'd x d matrix' 1e-5 && above 'weights as they are' 1e-1 &&
+        below 'evens, odds' 1e-9 && below 'values as they are' 1e-5 &&
+        above 'values rotated' 1e-2 && below 'stored as float' 1e-7 && above 'powf' 1e-7
+}
+check "rope's table of checks" rope_holds
+check "with half layout, part of a head, yarn" rope_holds --set model.position.layout=half \
+    --set model.position.scaling.type=yarn --set model.position.scaling.factor=4
+check "rope is not there" fails_with 'alibi' ./inspect rope "$config" \
+    --set model.position.type=alibi
+
+order_is() {
+    ./inspect order "$config" --set model.position.type="$1" >"$work/order.txt" &&
+        grep -q "$2" "$work/order.txt"
+}
+check "without positions a text is a set" order_is none 'a set of words'
+# not t5 and window: their biases begin at 0, so that they are blind until trained
+for scheme in sinusoidal learned rope shaw alibi index; do
+    check "$scheme sees the order" order_is $scheme 'knows where its words'
+done
+
+terms() {
+    ./inspect scores "$config" --set model.position.type=sinusoidal \
+        --set model.position.inject="$1" --output "$work/scores" &&
+        [ -s "$work/scores/attention.png" ] && [ -s "$work/scores/terms.png" ] &&
+        [ "$(wc -l <"$work/scores/terms.csv")" -eq $((1 + 16 * 5)) ] &&
+        awk -F, 'NR > 1 { sum = 0; for (n = 2; n <= NF; n++) sum += $n
+            if ((sum - 1) ^ 2 > 1e-8) exit 1 }' "$work/scores/attention.csv"
+}
+for inject in add concat gate; do
+    check "the four terms, $inject" terms $inject
+done
+
+./train "$config" --run "$work/run" --threads 1 >/dev/null
+./train "$config" --run "$work/learned" --set model.position.type=learned --threads 1 >/dev/null
+check "pictures of a run" ./inspect positions "$work/run" --output "$work/pictures"
+check "scores of a run without a tokenizer" ./inspect scores "$work/run" --text "1 2 3 1" \
+    --output "$work/pictures"
+check "--set is for configs" fails_with 'changes a config' ./inspect positions "$work/run" --set seed=1
+check "an empty text" fails_with 'empty' ./inspect order "$config" --text ' '
+check "more positions than the table has" fails_with '16' ./inspect positions "$work/learned" \
+    --length 17 --output "$work/pictures"
+
+contexts() {
+    ./evaluate --run "$work/run" --context 8,16,32 --output "$work/contexts" "$@" &&
+        [ -s "$work/contexts/context.svg" ] && [ -s "$work/contexts/context.csv" ]
+}
+check "loss by context" contexts
+check "loss by context with a scaling" contexts --set model.position.scaling.type=yarn
+one_context_is_the_loss() {
+    loss=$(./evaluate --run "$work/run" | sed -n 's/^loss \([0-9]*\.[0-9]\{4\}\).*/\1/p')
+    ./evaluate --run "$work/run" --context 16 | awk -v loss="$loss" \
+        'NR == 2 { print $2, loss; exit !(($2 - loss) ^ 2 < 1.1e-8) }'
+}
+check "the trained length gives the loss of ./evaluate" one_context_is_the_loss
+check "past the end of a learned table" fails_with 'model.position.stretch=32' ./evaluate \
+    --run "$work/learned" --context 32
+check "unless it is stretched" ./evaluate --run "$work/learned" --context 32 \
+    --set model.position.stretch=32
+check "a context that is no number" fails_with '128,256,512' ./evaluate --run "$work/run" \
+    --context many
+check "a context of 0" fails_with 'at least 1' ./evaluate --run "$work/run" --context 0
+echo "1..$number"
