@@ -20,10 +20,9 @@ export PYTHONDONTWRITEBYTECODE=1
 "$python" "$here/parity/parity.py" make "$folder" || exit 1
 for config in *.json; do
     for run in "${config%.json}.initial" "${config%.json}"; do
-        steps=20
-        [ "$run" = "${config%.json}" ] || steps=0
-        "$bin/train" "$config" --run "$run" --set training.max_steps=$steps >output 2>&1 ||
-            sed "s|^|# train $run: |" output | tail -n 3
+        set --
+        [ "$run" = "${config%.json}" ] || set -- --set training.max_steps=0
+        "$bin/train" "$config" --run "$run" "$@" >output 2>&1 || sed "s|^|# train $run: |" output | tail -n 3
     done
 done
 "$python" "$here/parity/parity.py" check "$folder"

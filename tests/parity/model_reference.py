@@ -17,6 +17,8 @@ import sys
 import numpy as np
 import torch
 
+import position_reference
+
 
 # ---- configuration ---------------------------------------------------------------------------------
 
@@ -34,10 +36,7 @@ def with_defaults(config):
     if "d_ff" not in model:
         width = model["d_model"] * (8 / 3 if model["ffn"] == "swiglu" else 4)
         model["d_ff"] = 64 * math.ceil(width / 64)
-    position = dict(model.get("position", {"type": "rope"}))
-    if position["type"] == "rope":
-        position = {"theta": 10000.0, "layout": "interleaved", **position}
-    model["position"] = position
+    model["position"] = position_reference.with_defaults(model)
 
     training = dict(config["training"])
     training.setdefault("gradient_accumulation", 1)
@@ -93,7 +92,7 @@ def expected_shapes(config):
     m = config["model"]
     d, f, v = m["d_model"], m["d_ff"], m["vocab_size"]
     kv = m["num_kv_heads"] * (d // m["num_heads"])
-    shapes = {"token_embeddings.weight": (v, d)}
+    shapes = {"token_embeddings.weight": (v, d), **position_reference.shapes(m)}
     for n in range(m["num_layers"]):
         layer = f"layers.{n}."
         shapes[layer + "attn.q_proj.weight"] = (d, d)
@@ -122,25 +121,8 @@ def rmsnorm(x, gain, eps):
     return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * gain
 
 
-def rope(x, theta, layout):
-    """Rotates pair i of every head by position * theta^(-2i/C). x (B, heads, T, C)."""
-    length, size = x.shape[-2], x.shape[-1]
-    frequency = theta ** (-2.0 * torch.arange(size // 2, dtype=torch.float64) / size)
-    angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency
-    # the tables are stored as float in the program; the rest is exact
-    cos, sin = angle.cos().float().to(x.dtype), angle.sin().float().to(x.dtype)
-    if layout == "interleaved":
-        a, b = x[..., 0::2], x[..., 1::2]
-    else:
-        a, b = x[..., : size // 2], x[..., size // 2 :]
-    a, b = a * cos - b * sin, a * sin + b * cos
-    if layout == "interleaved":
-        return torch.stack([a, b], -1).flatten(-2)
-    return torch.cat([a, b], -1)
-
-
 def attention(m, w, prefix, x):
-    """softmax(q k' / sqrt(C), causal) v, heads joined, output projection. x (B, T, D)."""
+    """softmax(q k' / sqrt(C), causal) v with what the positions add, heads joined, output projection. x (B, T, D)."""
     batch, length, width = x.shape
     size = width // m["num_heads"]
 
@@ -148,18 +130,14 @@ def attention(m, w, prefix, x):
         return (x @ w[prefix + name].T).view(batch, length, -1, size).transpose(1, 2)
 
     q, k, v = heads("q_proj.weight"), heads("k_proj.weight"), heads("v_proj.weight")
-    position = m["position"]
-    if position["type"] == "rope":
-        q, k = rope(q, position["theta"], position["layout"]), rope(k, position["theta"], position["layout"])
-    elif position["type"] != "none":
-        raise ValueError(f"the reference does not know position type {position['type']}")
+    q, k, v = position_reference.turn(m, q, k, v)
     # query head h reads key/value head h // (H/K)
     group = m["num_heads"] // m["num_kv_heads"]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-    scores = q @ k.transpose(-1, -2) / math.sqrt(size)
+    scores = position_reference.scores(m, w, prefix, q, k)
     future = torch.ones(length, length, dtype=torch.bool).triu(1)
-    scores = scores.masked_fill(future, -math.inf)
-    mixed = torch.softmax(scores, -1) @ v
+    weights = torch.softmax(scores.masked_fill(future, -math.inf), -1)
+    mixed = position_reference.mix(m, w, prefix, weights, v)
     return mixed.transpose(1, 2).reshape(batch, length, width) @ w[prefix + "output_proj.weight"].T
 
 
@@ -192,7 +170,7 @@ def forward(config, weights, ids):
     def norm(x, name):
         return rmsnorm(x, w[name + ".weight"], m["norm_eps"])
 
-    x = w["token_embeddings.weight"][ids]
+    x = position_reference.embed(m, w, w["token_embeddings.weight"][ids])
     for n in range(m["num_layers"]):
         layer = f"layers.{n}."
         if m["norm"] == "pre":
