@@ -91,7 +91,7 @@ static void run(Tape *tape, Node *node, bool backward) {
         backward ? operation->backward : operation->forward;
     int64_t units = operation->units ? operation->units(node) : 1;
     int64_t scratch = operation->scratch ? operation->scratch(node, backward) : 0;
-    bool alone = parallel_active() || (backward && !operation->backward_splits);
+    bool alone = tape->serial || parallel_active() || (backward && !operation->backward_splits);
     int team = alone || !worth_a_team(node) ? 1 : parallel_threads();
     if (team > units) team = (int)units;
     if (units == 0) return;

@@ -30,6 +30,7 @@ TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int
     tape_dry(&tape);
     tape.recording = true;
     tape.recompute = config->recompute;
+    tape.serial = workers > 1;
     int32_t *ids = allocate_zeroed((size_t)(slice * config->T), sizeof *ids);
     model_loss(model, &tape, &(ModelInput){.B = slice, .T = config->T, .ids = ids}, &(HeadLoss){0});
     double flops = 3.0 * (double)tape.forward_flops / (double)(slice * config->T);

@@ -1,0 +1,234 @@
+/* A training step: no memory and no threads after the first, the same bits every time, and the same
+ * numbers however the rows are shared out. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "training/train_step.h"
+
+/* Every allocation of the process, libraries included, comes through here. */
+static volatile long allocations = 0;
+static volatile bool counting = false;
+static void note(void) {
+    if (counting) __sync_fetch_and_add(&allocations, 1);
+}
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#define CAN_COUNT 1
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
+    *__libc_memalign(size_t, size_t);
+void *malloc(size_t size) { return note(), __libc_malloc(size); }
+void *calloc(size_t n, size_t size) { return note(), __libc_calloc(n, size); }
+void *realloc(void *old, size_t size) { return note(), __libc_realloc(old, size); }
+void *aligned_alloc(size_t alignment, size_t size) { return note(), __libc_memalign(alignment, size); }
+#else
+#define CAN_COUNT 0
+#endif
+
+static int thread_count(void) {
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *e; tasks && (e = readdir(tasks));) count += e->d_name[0] != '.';
+    if (tasks) closedir(tasks);
+    return count;
+}
+
+enum { T = 24, V = 61 };
+
+static void fill(const void *context, int64_t step, int64_t row, int32_t *ids, int32_t *targets,
+                 real *weights) {
+    (void)context;
+    for (int64_t t = 0; t < T; t++) {
+        uint64_t at = (uint64_t)((step * 100 + row) * (T + 1) + t);
+        ids[t] = (int32_t)random_below(9, RANDOM_TEST, at, V);
+        targets[t] = (int32_t)random_below(9, RANDOM_TEST, at + 1, V);
+        weights[t] = t % 5 == 0 ? 0 : 1;
+    }
+}
+
+static Model *new_model(void) {
+    ModelConfig config = {.vocab_size = V, .context_length = T, .d_model = 32, .num_layers = 2,
+                          .num_heads = 4, .num_kv_heads = 2, .d_ff = 48, .norm_eps = 1e-5,
+                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
+    Error error;
+    Model *model = model_create(&config, false, &error);
+    assert_non_null(model);
+    model_initialize(model, 3);
+    return model;
+}
+
+static const OptimizerConfig adamw = {OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0};
+
+static TrainStepConfig step_config(int64_t rows) {
+    return (TrainStepConfig){.optimizer = &adamw, .source = {fill, NULL}, .rows = rows, .T = T,
+                             .separator = -1, .grad_clip = 1};
+}
+
+/* Weights after `steps` steps; the losses go to `losses`. The caller frees the model. */
+static Model *train(int threads, int64_t rows, int steps, bool recompute, double *losses) {
+    parallel_start(threads);
+    Model *model = new_model();
+    TrainStep step;
+    Error error;
+    TrainStepConfig config = step_config(rows);
+    config.recompute = recompute;
+    assert_true(train_step_create(&step, model, &config, &error));
+    for (int s = 0; s < steps; s++) {
+        StepResult result;
+        if (!train_step_run(&step, s, 1e-2, &result, &error)) fail_msg("%s", error.message);
+        losses[s] = result.loss;
+    }
+    train_step_free(&step);
+    return model;
+}
+
+static void test_nothing_new_after_the_first_step(void **state) {
+    (void)state;
+    if (!CAN_COUNT) skip();
+    for (int threads = 1; threads <= 3; threads++)
+        for (int64_t rows = 1; rows <= 70; rows += 23) { /* fewer rows than threads, uneven slices */
+            parallel_start(threads);
+            Model *model = new_model();
+            TrainStep step;
+            Error error;
+            StepResult result;
+            TrainStepConfig config = step_config(rows);
+            assert_true(train_step_create(&step, model, &config, &error));
+            assert_true(train_step_run(&step, 0, 1e-3, &result, &error));
+            int before = thread_count();
+            allocations = 0;
+            counting = true;
+            for (int s = 1; s < 4; s++) assert_true(train_step_run(&step, s, 1e-3, &result, &error));
+            counting = false;
+            assert_int_equal(allocations, 0);
+            assert_int_equal(thread_count(), before);
+            train_step_free(&step);
+            model_free(model);
+        }
+}
+
+static void assert_same(const Model *a, const Model *b, double tolerance) {
+    for (int64_t i = 0; i < a->parameters.size; i++) {
+        double difference = fabs((double)a->parameters.values[i] - (double)b->parameters.values[i]);
+        if (!(difference <= tolerance)) fail_msg("weight %lld differs by %g", (long long)i, difference);
+    }
+}
+
+static void test_the_same_bits_every_time(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 4; threads++) {
+        double losses[2][6];
+        Model *first = train(threads, 9, 6, false, losses[0]);
+        Model *second = train(threads, 9, 6, threads % 2, losses[1]); /* also when recomputing */
+        assert_memory_equal(losses[0], losses[1], sizeof losses[0]);
+        assert_same(first, second, 0);
+        model_free(first);
+        model_free(second);
+    }
+}
+
+/* Threads share the rows out differently, and with fewer rows than threads work inside operations. */
+static void test_any_number_of_threads(void **state) {
+    (void)state;
+    for (int64_t rows = 1; rows <= 9; rows += 4) {
+        double expected[6], losses[6];
+        Model *one = train(1, rows, 6, false, expected);
+        for (int threads = 2; threads <= 7; threads++) {
+            Model *many = train(threads, rows, 6, false, losses);
+            for (int s = 0; s < 6; s++) assert_true(fabs(losses[s] - expected[s]) < 1e-5);
+            assert_same(one, many, 1e-4);
+            model_free(many);
+        }
+        model_free(one);
+    }
+}
+
+/* A row of weight 0 counts for nothing, whatever its loss. */
+static void fill_padded(const void *context, int64_t step, int64_t row, int32_t *ids,
+                        int32_t *targets, real *weights) {
+    fill(context, step, row % 3, ids, targets, weights);
+    for (int64_t t = 0; t < T && row >= 3; t++) weights[t] = 0;
+}
+
+static void test_rows_without_weight(void **state) {
+    (void)state;
+    double losses[4];
+    Model *three = train(1, 3, 4, false, losses);
+    Model *padded = new_model();
+    TrainStep step;
+    Error error;
+    TrainStepConfig config = step_config(5);
+    config.source.fill = fill_padded;
+    assert_true(train_step_create(&step, padded, &config, &error));
+    for (int s = 0; s < 4; s++) {
+        StepResult result;
+        assert_true(train_step_run(&step, s, 1e-2, &result, &error));
+        assert_true(fabs(result.loss - losses[s]) < 1e-5);
+    }
+    assert_same(three, padded, 1e-4);
+    train_step_free(&step);
+    model_free(three);
+    model_free(padded);
+}
+
+/* A loss that is not finite stops the step before anything is changed, and says where it arose. */
+static void test_not_finite(void **state) {
+    (void)state;
+    Model *model = new_model();
+    TrainStep step;
+    Error error;
+    StepResult result;
+    TrainStepConfig config = step_config(3);
+    assert_true(train_step_create(&step, model, &config, &error));
+    Tensor *w2 = model->layers[1].w2;
+    w2->data[5] = (real)NAN;
+    real *before = allocate((size_t)model->parameters.size, sizeof *before);
+    memcpy(before, model->parameters.values, (size_t)model->parameters.size * sizeof *before);
+    assert_false(train_step_run(&step, 41, 2.5e-3, &result, &error));
+    assert_non_null(strstr(error.message, "step 42: the loss is not finite, learning rate 0.0025"));
+    assert_non_null(strstr(error.message, "layers.1.ffn (linear)"));
+    assert_memory_equal(before, model->parameters.values, (size_t)model->parameters.size * sizeof *before);
+    assert_int_equal(step.optimizer.step, 0);
+    for (int64_t i = 0; i < model->parameters.size; i++) assert_true(step.optimizer.m[i] == 0);
+    free(before);
+    train_step_free(&step);
+    model_free(model);
+}
+
+/* The plan of a dry run is what a step then takes. */
+static void test_plan(void **state) {
+    (void)state;
+    parallel_start(2);
+    Model *model = new_model();
+    TrainStep step;
+    Error error;
+    StepResult result;
+    TrainStepConfig config = step_config(8);
+    TrainPlan plan = train_step_plan(model, &config, 2);
+    assert_true(train_step_create(&step, model, &config, &error));
+    assert_true(train_step_run(&step, 0, 1e-3, &result, &error));
+    size_t bytes = 0;
+    for (int w = 0; w < step.workers; w++) bytes += tape_peak_bytes(&step.tapes[w]);
+    assert_int_equal(plan.activation_bytes, bytes);
+    assert_int_equal(plan.parameter_bytes, 5 * model->parameters.size * (int64_t)sizeof(real));
+    train_step_free(&step);
+    model_free(model);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_new_after_the_first_step),
+        cmocka_unit_test(test_the_same_bits_every_time),
+        cmocka_unit_test(test_any_number_of_threads),
+        cmocka_unit_test(test_rows_without_weight),
+        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_plan),
+    };
+    return cmocka_run_group_tests_name("train_step", tests, NULL, NULL);
+}
