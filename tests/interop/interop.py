@@ -319,6 +319,29 @@ def numpy_gives_stories260k():
 
 
 @test
+def numpy_runs_our_llama2c_export():
+    """Ids, logits and the greedy story of an exported run, by llama2.c's rules in numpy."""
+    model = exported("grouped", "llama2c")
+    text = "Once upon a time the boy didn't see 12 très bleue stars"
+    reference = [sys.executable, os.path.join(HERE, "llama2c_reference.py"), model]
+    tokenizer = os.path.join(os.path.dirname(model), "tokenizer.bin")
+    following, prompt, *story = run(*reference, "--tokenizer", tokenizer, "--text", text, "--greedy", "40").split("\n")
+    ids = [int(i) for i in prompt.split()]
+    ours = run(program("generate"), "--model", model, "--prompt", text, "--ids", "--max-tokens", "0", "--threads", "1")
+    assert [int(i) for i in ours.split()] == ids
+    theirs = run(*reference, "--ids", prompt, "--logits")
+    theirs = np.array([[float(x) for x in line.split()] for line in theirs.splitlines()])
+    difference = close("export", logits_of(model, ids), theirs, 1e-4)
+    check_greedy("export", model, ids, [int(i) for i in following.split()], (1, 2))
+    assert "\n".join(story).startswith(text)
+    # the same words as the run itself, but for the ids' numbers: <|endoftext|> is 0 there and 1 here
+    before = logits_of(trained("grouped"), [0])[0]
+    after = logits_of(model, [1])[0]
+    assert (np.sort(before)[-40:] == np.sort(after)[-40:]).all()
+    return f"largest difference {difference:.1e}"
+
+
+@test
 def numpy_and_safetensors_read_our_arrays():
     safetensors = peer("safetensors")
     from safetensors.numpy import load_file
