@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Training speed of PyTorch on the shapes of the benchmark program: what a student's model reaches on this machine.
+"""Training speed of PyTorch on the shapes of the benchmark program, as a student would write it.
 
     bench_peers.py [SHAPE] [--batch N] [--seconds S] [--steps N]     SHAPE: tiny (default) or cs336
 
 Eager, float32, library operations where the installed version has them (embedding, softmax or
-scaled_dot_product_attention, silu, cross_entropy, AdamW); one step is forward, loss, backward, clipping and AdamW on
-random ids. Everything else (threads, BLAS library and kernels, malloc) is as the environment says, so that one process
-measures one setting; bench_peers.sh tries settings and compares. Prints lines "name value"; the last ones are
-    kernel ...   threads ...   peak_memory_mb ...   tokens_per_second ... (median over the steps after the first)
+scaled_dot_product_attention, silu, cross_entropy, AdamW); one step is forward, loss, backward,
+clipping and AdamW on random ids. Everything else (threads, BLAS library and kernels, malloc) is as
+the environment says, so that one process measures one setting; bench_peers.sh tries settings and
+compares. Prints lines "name value"; the last ones are
+    kernel ...   threads ...   peak_memory_mb ...   tokens_per_second ...
+with the median over the steps after the first.
 """
+
 import argparse
 import ctypes
 import os
@@ -22,7 +25,14 @@ from torch.nn import functional
 
 SHAPES = {
     "tiny": {"vocab": 4096, "context": 256, "width": 128, "layers": 4, "heads": 4, "inner": 384},
-    "cs336": {"vocab": 10000, "context": 256, "width": 512, "layers": 4, "heads": 16, "inner": 1344},
+    "cs336": {
+        "vocab": 10000,
+        "context": 256,
+        "width": 512,
+        "layers": 4,
+        "heads": 16,
+        "inner": 1344,
+    },
 }
 
 
@@ -48,7 +58,9 @@ class Attention(nn.Module):
 
     def rotate(self, x):
         a, b = x[..., 0::2], x[..., 1::2]
-        return torch.stack([a * self.cos - b * self.sin, a * self.sin + b * self.cos], -1).flatten(-2)
+        return torch.stack([a * self.cos - b * self.sin, a * self.sin + b * self.cos], -1).flatten(
+            -2
+        )
 
     def forward(self, x):
         batch, length, width = x.shape
@@ -85,7 +97,9 @@ class Model(nn.Module):
         size = width // heads
         angle = torch.arange(context)[:, None] * 10000.0 ** (-torch.arange(0, size, 2) / size)
         self.embeddings = nn.Embedding(vocab, width)
-        self.blocks = nn.Sequential(*(Block(width, heads, inner, angle.cos(), angle.sin()) for _ in range(layers)))
+        self.blocks = nn.Sequential(
+            *(Block(width, heads, inner, angle.cos(), angle.sin()) for _ in range(layers))
+        )
         self.ln_final, self.head = RMSNorm(width), nn.Linear(width, vocab, bias=False)
 
     def forward(self, ids):
@@ -95,7 +109,11 @@ class Model(nn.Module):
 def blas_kernel():
     """Name of the kernels of the OpenBLAS that is loaded, with the file it comes from."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        files = {line.split()[-1] for line in maps if "openblas" in line.split()[-1] or "libblas" in line.split()[-1]}
+        files = {
+            line.split()[-1]
+            for line in maps
+            if "openblas" in line.split()[-1] or "libblas" in line.split()[-1]
+        }
     for path in sorted(files):
         try:
             name = ctypes.CDLL(path).openblas_get_corename
@@ -126,13 +144,18 @@ def step_times(shape, batch, seconds, min_steps):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("shape", nargs="?", choices=SHAPES, default="tiny")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--steps", type=int, default=3, help="measure at least this many, whatever the time")
+    parser.add_argument(
+        "--steps", type=int, default=3, help="measure at least this many, whatever the time"
+    )
     options = parser.parse_args()
-    # PyTorch takes one thread where it cannot tell the cores; a student would set what the machine has
+    # PyTorch takes one thread where it cannot tell the cores; a student would set what the machine
+    # has
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(len(os.sched_getaffinity(0)))
     times = step_times(SHAPES[options.shape], options.batch, options.seconds, options.steps)

@@ -3,12 +3,13 @@
 #
 #   bench_peers.sh [--shape tiny|cs336] [--pairs N] [--seconds S] [--kernel NAME]
 #
-# PyTorch runs in two settings: as installed (two equal sides: all cores, its own defaults), and with the best
-# environment found by trying each line of `candidates` once. Then build/bench and both settings alternate, N rounds
-# (default 5), and the ratios of the medians are printed: on a shared machine only interleaved runs compare.
-# --kernel is given to both sides as OPENBLAS_CORETYPE (default: what fits this processor, because OpenBLAS falls back
-# to SSE3 kernels on processors newer than itself). PYTHON chooses an interpreter with torch; OPENBLAS_OPENMP a folder
-# with an OpenMP build of libopenblas.so.0 (default: where Debian's libopenblas0-openmp puts it).
+# PyTorch runs in two settings: as installed (two equal sides: all cores, its own defaults), and
+# with the best environment found by trying each line of `candidates` once. Then build/bench and
+# both settings alternate, N rounds (default 5), and the ratios of the medians are printed: on a
+# shared machine only interleaved runs compare. --kernel is given to both sides as OPENBLAS_CORETYPE
+# (default: what fits this processor, because OpenBLAS falls back to SSE3 kernels on processors
+# newer than itself). PYTHON chooses an interpreter with torch; OPENBLAS_OPENMP a folder with an
+# OpenMP build of libopenblas.so.0 (default: where Debian's libopenblas0-openmp puts it).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bench=${BENCH:-$here/../build/bench}
@@ -32,7 +33,7 @@ while [ $# -gt 0 ]; do
 done
 case $shape in tiny | cs336) ;; *) usage ;; esac
 if ! "$python" -c 'import torch' 2>/dev/null; then
-    echo "bench_peers.sh: $python has no torch; install python3-torch, or name another interpreter in PYTHON" >&2
+    echo "bench_peers.sh: $python has no torch; install python3-torch, or set PYTHON" >&2
     exit 1
 fi
 if [ ! -x "$bench" ]; then
@@ -114,6 +115,7 @@ for setting in installed best; do
     if [ $setting = best ]; then file=$folder/peer.best words="best settings ($best)"; fi
     theirs=$(median "$folder/$setting.all")
     echo "PyTorch $(value pytorch "$file"), $words:"
-    echo "    kernel $(value kernel "$file"), threads $(value threads "$file"), peak memory $(value peak_memory_mb "$file") MB"
-    echo "    ours $ours / theirs $theirs = $(ratio "$ours" "$theirs")   (medians of $pairs interleaved rounds)"
+    echo "    kernel $(value kernel "$file"), threads $(value threads "$file")," \
+        "peak memory $(value peak_memory_mb "$file") MB"
+    echo "    ours $ours / theirs $theirs = $(ratio "$ours" "$theirs") (medians of $pairs rounds)"
 done

@@ -1,5 +1,5 @@
-/* Token files and the windows over them: the shortest files that hold a window, ids that do not fit, files and models
- * whose sizes do not fit in 32 bits. */
+/* Token files and the windows over them: the shortest files that hold a window, ids that do not fit,
+ * files and models whose sizes do not fit in 32 bits. */
 #include "formats_helpers.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* Tables of numbers with right answers: learning rate, AdamW over a resume, clipping, softmax and loss, angles of
- * RoPE, products. Each check runs on numbers computed by tests/parity in float64, and on the shared tables of the same
- * format where they exist. */
+/* Tables of numbers with right answers: learning rate, AdamW over a resume, clipping, softmax and
+ * loss, angles of RoPE, products. Each check runs on numbers computed by tests/parity in float64, and
+ * on the shared tables of the same format where they exist. */
 #include "formats_helpers.h"
 
 #include <float.h>
@@ -443,7 +443,8 @@ static void product_of_a_tall_and_a_narrow_matrix(void **state) {
     assert_memory_equal(c, want, sizeof c);
 }
 
-/* Every shape to 7, transposed or not, in matrices with longer rows, against the definition; beta 0 must not read C. */
+/* Every shape to 7, transposed or not, in matrices with longer rows, against the definition; beta 0
+ * must not read C. */
 static void products_of_small_shapes(void **state) {
     (void)state;
     enum { MOST = 7, STRIDE = MOST + 2 };

@@ -1,5 +1,5 @@
-/* Separators in a text file, wherever they stand, come through encoding and decoding unchanged; and the map of byte
- * strings behind the tokenizer against a plain sorted list. */
+/* Separators in a text file, wherever they stand, come through encoding and decoding unchanged; and
+ * the map of byte strings behind the tokenizer against a plain sorted list. */
 #include "tokenizer_helpers.h"
 
 #include "base/parallel.h"

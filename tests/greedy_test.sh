@@ -1,6 +1,7 @@
 #!/bin/sh
-# Greedy texts of ./generate against the float64 model in Python (tests/parity), around the context length.
-# Skipped where numpy or PyTorch is not installed (Debian: python3-numpy python3-torch). PYTHON chooses another one.
+# Greedy texts of ./generate against the float64 model in Python (tests/parity), around the context
+# length. Skipped where numpy or PyTorch is not installed (Debian: python3-numpy python3-torch).
+# PYTHON chooses another one.
 set -u
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)

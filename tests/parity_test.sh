@@ -1,6 +1,7 @@
 #!/bin/sh
-# Training against a float64 reimplementation in Python (tests/parity): 20 steps of many models, every loss and gradient
-# norm. Skipped where numpy or PyTorch is not installed (Debian: python3-numpy python3-torch). PYTHON chooses another one.
+# Training against a float64 reimplementation in Python (tests/parity): 20 steps of many models,
+# every loss and gradient norm. Skipped where numpy or PyTorch is not installed (Debian:
+# python3-numpy python3-torch). PYTHON chooses another one.
 set -u
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)

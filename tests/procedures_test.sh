@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whole-program checks of training and generation in odd places: other batch splits, thread counts and OpenBLAS
-# builds, hostile malloc, tiny shapes, difficult paths, other locales, hostile prompts.
+# Whole-program checks of training and generation in odd places: other batch splits, thread counts
+# and OpenBLAS builds, hostile malloc, tiny shapes, difficult paths, other locales, hostile prompts.
 # TINYLM_TEST_FULL=1 repeats the thread matrix ten times.
 set -u
 unset CDPATH OMP_NUM_THREADS OPENBLAS_NUM_THREADS
@@ -12,7 +12,8 @@ trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
 number=0
 
-# check NAME COMMAND...: one test, passed when the command is true; its output is shown when it is not.
+# check NAME COMMAND...: one test, passed when the command is true; its output is shown when it is
+# not.
 check() {
     number=$((number + 1))
     title=$1
@@ -79,7 +80,8 @@ close_losses() {
         }
         END { exit bad || !rows }'
 }
-# close_weights A B TOLERANCE: absolute difference of every float in two model files with equal headers
+# close_weights A B TOLERANCE: absolute difference of every float in two model files with equal
+# headers
 close_weights() {
     header=$(od -An -tu4 -N4 "$1/model.safetensors" | tr -d ' ')
     for side in "$1" "$2"; do
@@ -90,7 +92,7 @@ close_weights() {
         END { if (bad || !(worst <= tolerance) || !NR) { print "largest difference " worst; exit 1 } }'
 }
 
-# ---- the same windows in one batch or in several -----------------------------------------------------
+# ---- the same windows in one batch or in several -------------------------------------------------
 accumulation() {
     train whole --set training.max_steps=5 &&
         train parts --set training.max_steps=5 --set training.batch_size=2 \
@@ -99,7 +101,7 @@ accumulation() {
 }
 check "batch 8 and 4 x batch 2 train alike" accumulation
 
-# ---- threads -----------------------------------------------------------------------------------------
+# ---- threads -------------------------------------------------------------------------------------
 repeated_run() {
     train "first$1" --threads "$1" && train "second$1" --threads "$1" &&
         same_log "first$1" "second$1" && same_weights "first$1" "second$1"
@@ -159,13 +161,13 @@ else
     skip "--threads N starts N" "no /proc here"
 fi
 
-# ---- memory that is not zero -------------------------------------------------------------------------
+# ---- memory that is not zero ---------------------------------------------------------------------
 poisoned_heap() {
     MALLOC_PERTURB_=255 train perturbed --threads 1 && same_log first1 perturbed && same_weights first1 perturbed
 }
 check "MALLOC_PERTURB_=255 changes nothing" poisoned_heap
 
-# ---- the smallest shapes -----------------------------------------------------------------------------
+# ---- the smallest shapes -------------------------------------------------------------------------
 smallest() {
     train small --set model.context_length=1 --set training.batch_size=1 --set model.num_heads=16 \
         --set tokenizer.vocab_size=257 --set training.max_steps=5 || return 1
@@ -176,7 +178,7 @@ smallest() {
 }
 check "context 1, batch 1, head size 2, vocabulary 257" smallest
 
-# ---- difficult paths ---------------------------------------------------------------------------------
+# ---- difficult paths -----------------------------------------------------------------------------
 difficult_path() {
     home="$work/my réal dir/ü (1)'s \"\$HOME\""
     mkdir -p "$home" && cp text.txt "$home/a text.txt" && (
@@ -199,8 +201,9 @@ long_path() {
 }
 check "a path of 300 bytes works, and is whole in a message" long_path
 
-# ---- locales -----------------------------------------------------------------------------------------
-# The tokenizer, log, JSON and weights must not change where the decimal sign is a comma, or i is not the small I.
+# ---- locales -------------------------------------------------------------------------------------
+# The tokenizer, log, JSON and weights must not change where the decimal sign is a comma, or i is
+# not the small I.
 locale_run() {
     LC_ALL=$1 LOCPATH=$work/locales train "locale $1" --threads 1 &&
         same_log first1 "locale $1" && same_weights first1 "locale $1" &&
@@ -218,7 +221,7 @@ for name in de_DE tr_TR; do
     fi
 done
 
-# ---- prompts -----------------------------------------------------------------------------------------
+# ---- prompts -------------------------------------------------------------------------------------
 # generate FILE ARGUMENT...: greedy from the run first1, output to FILE
 generate() {
     output=$1
@@ -246,12 +249,13 @@ one_token() {
 }
 check "one new token" one_token
 
-# ---- a model with more rows than the tokenizer has tokens --------------------------------------------
+# ---- a model with more rows than the tokenizer has tokens ----------------------------------------
 # repeat COUNT BYTES: the bytes (octal escapes) so many times
 repeat() {
     for _ in $(seq "$1"); do printf '%b' "$2"; done
 }
-# Rows 262 … 319 of the head get weights of 1000 (half of them -1000), so that one of them always wins.
+# Rows 262 … 319 of the head get weights of 1000 (half of them -1000), so that one of them always
+# wins.
 padded_vocabulary() {
     train padded --set tokenizer.vocab_size=262 --set model.vocab_size=320 --set training.max_steps=1 || return 1
     model=padded/model.safetensors

@@ -1,12 +1,14 @@
-"""Compares the text of ./generate --temperature 0 with the float64 model's, for prompts around the context length.
+"""Compares greedy texts of ./generate with the float64 model's, around the context length.
 
     greedy.py make DIR                    writes DIR/text.txt and DIR/story.json
     (./train DIR/story.json --run DIR/story)
     greedy.py check DIR GENERATE          one TAP line per prompt
 
-The prompt of a length is the beginning of the text of which the run's tokenizer makes so many ids. Both sides continue
-it by 40 ids, past the end of the context of 32. A separator ends the text on both sides.
+The prompt of a length is the beginning of the text of which the run's tokenizer makes so many ids.
+Both sides continue it by 40 ids, past the end of the context of 32. A separator ends the text on
+both sides.
 """
+
 import json
 import os
 import re
@@ -41,7 +43,10 @@ class Tokenizer:
         for piece in re.findall(r" ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+", text):
             parts = [self.letters[byte] for byte in piece.encode()]
             while len(parts) > 1:
-                ranked = [(self.ranks.get(pair, len(self.ranks)), at) for at, pair in enumerate(zip(parts, parts[1:]))]
+                ranked = [
+                    (self.ranks.get(pair, len(self.ranks)), at)
+                    for at, pair in enumerate(zip(parts, parts[1:]))
+                ]
                 rank, at = min(ranked)
                 if rank == len(self.ranks):
                     break
@@ -66,8 +71,18 @@ VERBS = "sees likes finds follows hears".split()
 CONFIG = {
     "seed": 11,
     "tokenizer": {"vocab_size": 290, "special_tokens": ["<|endoftext|>"]},
-    "model": {"context_length": CONTEXT, "d_model": 32, "num_layers": 2, "num_heads": 4, "num_kv_heads": 2},
-    "training": {"batch_size": 8, "max_steps": 120, "learning_rate": {"max": 1e-2, "warmup_steps": 5}},
+    "model": {
+        "context_length": CONTEXT,
+        "d_model": 32,
+        "num_layers": 2,
+        "num_heads": 4,
+        "num_kv_heads": 2,
+    },
+    "training": {
+        "batch_size": 8,
+        "max_steps": 120,
+        "learning_rate": {"max": 1e-2, "warmup_steps": 5},
+    },
 }
 
 
@@ -97,7 +112,16 @@ def check(folder, program):
         ids = reference.generate_greedy(config, weights, tokenizer.encode(text[:end]), COUNT)
         stop = next((at for at, id_ in enumerate(ids) if id_ in tokenizer.special), COUNT)
         want = text[:end].encode() + tokenizer.decode(ids[:stop])
-        arguments = ["--run", run, "--prompt", text[:end], "--max-tokens", str(COUNT), "--temperature", "0"]
+        arguments = [
+            "--run",
+            run,
+            "--prompt",
+            text[:end],
+            "--max-tokens",
+            str(COUNT),
+            "--temperature",
+            "0",
+        ]
         got = subprocess.run([program, *arguments], stdout=subprocess.PIPE, check=False).stdout
         good = got.rstrip(b"\n") == want.rstrip(b"\n")
         all_good = all_good and good

@@ -1,7 +1,8 @@
 """The model once more, in float64 PyTorch, written from the definitions and not from the C sources.
 
-The tests compare the program with this file, so nothing here is tuned: every operation is the formula.
-Letters in shapes: B rows, T positions, D d_model, H query heads, K key/value heads, C = D/H, F d_ff, V vocabulary.
+The tests compare the program with this file, so nothing here is tuned: every operation is the
+formula. Letters in shapes: B rows, T positions, D d_model, H query heads, K key/value heads, C =
+D/H, F d_ff, V vocabulary.
 
     config = load_config("runs/tiny/config.json")
     weights = load_weights("runs/tiny/model.safetensors")
@@ -10,6 +11,7 @@ Letters in shapes: B rows, T positions, D d_model, H query heads, K key/value he
 
 As a program:  model_reference.py RUN_DIR COUNT ID...   prints COUNT greedy ids after the prompt.
 """
+
 import json
 import math
 import sys
@@ -19,12 +21,11 @@ import torch
 
 import position_reference
 
-
-# ---- configuration ---------------------------------------------------------------------------------
+# ---- configuration -------------------------------------------------------------------------------
 
 
 def with_defaults(config):
-    """The configuration (a dict as in the file) with every default of the model and training written out."""
+    """The configuration, a dict as in the file, with every default of model and training filled in."""
     model = dict(config["model"])
     if "vocab_size" not in model:
         model["vocab_size"] = config["tokenizer"]["vocab_size"]
@@ -48,7 +49,13 @@ def with_defaults(config):
         optimizer = {"momentum": 0.0, **optimizer}
     training["optimizer"] = optimizer
     rate = dict(training.get("learning_rate", {}))
-    rate = {"schedule": "cosine", "max": 1e-3, "warmup_steps": 0, "cosine_steps": training["max_steps"], **rate}
+    rate = {
+        "schedule": "cosine",
+        "max": 1e-3,
+        "warmup_steps": 0,
+        "cosine_steps": training["max_steps"],
+        **rate,
+    }
     rate.setdefault("min", rate["max"] / 10)
     training["learning_rate"] = rate
     return {**config, "model": model, "training": training}
@@ -59,17 +66,25 @@ def load_config(path):
         return with_defaults(json.load(file))
 
 
-# ---- weights ---------------------------------------------------------------------------------------
+# ---- weights -------------------------------------------------------------------------------------
 
 
 def load_safetensors(path):
-    """{name: array} of a safetensors file: u64 length, JSON header, then the data. BF16 becomes float32."""
+    """{name: array} of a safetensors file: u64 length, JSON header, data. BF16 becomes float32."""
     with open(path, "rb") as file:
         blob = file.read()
     length = int.from_bytes(blob[:8], "little")
     header = json.loads(blob[8 : 8 + length])
     data = blob[8 + length :]
-    types = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+    types = {
+        "F64": "<f8",
+        "F32": "<f4",
+        "F16": "<f2",
+        "BF16": "<u2",
+        "I64": "<i8",
+        "I32": "<i4",
+        "U8": "u1",
+    }
     arrays = {}
     for name, entry in header.items():
         if name == "__metadata__":
@@ -84,7 +99,10 @@ def load_safetensors(path):
 
 def load_weights(path):
     """{name: float64 tensor} of a model file."""
-    return {name: torch.from_numpy(array.astype(np.float64)) for name, array in load_safetensors(path).items()}
+    return {
+        name: torch.from_numpy(array.astype(np.float64))
+        for name, array in load_safetensors(path).items()
+    }
 
 
 def expected_shapes(config):
@@ -113,7 +131,7 @@ def expected_shapes(config):
     return shapes
 
 
-# ---- forward ---------------------------------------------------------------------------------------
+# ---- forward -------------------------------------------------------------------------------------
 
 
 def rmsnorm(x, gain, eps):
@@ -122,7 +140,10 @@ def rmsnorm(x, gain, eps):
 
 
 def attention(m, w, prefix, x):
-    """softmax(q k' / sqrt(C), causal) v with what the positions add, heads joined, output projection. x (B, T, D)."""
+    """softmax(q k' / sqrt(C), causal) v, with what the positions add; heads joined; projected.
+
+    x (B, T, D).
+    """
     batch, length, width = x.shape
     size = width // m["num_heads"]
 
@@ -189,20 +210,20 @@ def forward(config, weights, ids):
 
 
 def loss(config, weights, inputs, targets):
-    """Mean over all positions of log-sum-exp(logits) - logit of the target, in nats. inputs, targets (B, T)."""
+    """Mean over inputs, targets (B, T) of log-sum-exp(logits) - logit of the target, in nats."""
     logits = forward(config, weights, inputs)
     chosen = logits.gather(-1, targets[..., None])[..., 0]
     return (torch.logsumexp(logits, -1) - chosen).mean()
 
 
-# ---- generation ------------------------------------------------------------------------------------
+# ---- generation ----------------------------------------------------------------------------------
 
 
 def generate_greedy(config, weights, prompt, count):
     """The count ids that follow the prompt, each the (lowest) id of the largest logit.
 
-    The window holds at most context_length ids. When one more does not fit, the last half of the window stays
-    and positions start at 0 again. No stop id: the caller cuts the list where it wants.
+    The window holds at most context_length ids. When one more does not fit, the last half of the
+    window stays and positions start at 0 again. No stop id: the caller cuts the list where it wants.
     """
     length = config["model"]["context_length"]
     window, new = [], []

@@ -1,8 +1,10 @@
-"""Positional schemes in float64 PyTorch, written from their papers' formulas: what model_reference.py calls.
+"""Positional schemes in float64 PyTorch, written from their papers' formulas.
 
-A scheme may change the embeddings (embed), turn queries, keys or values (turn), add to the scores before the softmax
-(scores) and to what the weights are applied to (values). Letters: B rows, T positions, D d_model, H heads, C = D/H.
+A scheme may change the embeddings (embed), turn queries, keys or values (turn), add to the scores
+before the softmax (scores) and to what the weights are applied to (values). Letters: B rows, T
+positions, D d_model, H heads, C = D/H.
 """
+
 import math
 
 import torch
@@ -15,7 +17,12 @@ def with_defaults(model):
     length = model["context_length"]
     position = {"type": "rope", **model.get("position", {})}
     defaults = {
-        "rope": {"theta": 10000.0, "layout": "interleaved", "fraction": 1.0, "rotate_values": False},
+        "rope": {
+            "theta": 10000.0,
+            "layout": "interleaved",
+            "fraction": 1.0,
+            "rotate_values": False,
+        },
         "sinusoidal": {"layout": "interleaved", "base": 10000.0},
         "sinusoidal_learned": {"base": 10000.0},
         "t5": {"buckets": 32, "max_distance": 128},
@@ -63,7 +70,10 @@ def shapes(model):
             if position["values"]:
                 result[prefix + "relative_values.weight"] = table
         if position["type"] == "transformer_xl":
-            result[prefix + "content_bias.weight"] = result[prefix + "position_bias.weight"] = (heads, width // heads)
+            result[prefix + "content_bias.weight"] = result[prefix + "position_bias.weight"] = (
+                heads,
+                width // heads,
+            )
             result[prefix + "position_proj.weight"] = (width, width)
     return result
 
@@ -77,11 +87,11 @@ def positions(length):
     return torch.arange(length, dtype=torch.float64)
 
 
-# ---- in the embeddings -------------------------------------------------------------------------------
+# ---- in the embeddings ---------------------------------------------------------------------------
 
 
 def sinusoid(length, width, frequencies, layout):
-    """sin and cos of m * frequency: side by side, or all sines and then all cosines. (length, width)"""
+    """(length, width) of sin and cos of m * frequency: side by side, or all sines first."""
     angle = positions(length)[:, None] * frequencies
     pairs = width // 2
     if layout == "interleaved":
@@ -117,7 +127,7 @@ def embed(model, w, x):
     return x + p
 
 
-# ---- turning queries and keys ------------------------------------------------------------------------
+# ---- turning queries and keys --------------------------------------------------------------------
 
 
 def rope_frequencies(position, rotated, length):
@@ -127,7 +137,9 @@ def rope_frequencies(position, rotated, length):
     if kind == "ntk":
         base *= factor ** (rotated / (rotated - 2))
     if kind == "dynamic_ntk":
-        base *= (factor * max(length, original) / original - (factor - 1)) ** (rotated / (rotated - 2))
+        base *= (factor * max(length, original) / original - (factor - 1)) ** (
+            rotated / (rotated - 2)
+        )
     theta = frequencies_of(base, rotated // 2, rotated)
     if kind == "linear":
         return theta / factor, 1.0
@@ -139,7 +151,9 @@ def rope_frequencies(position, rotated, length):
         low = max(math.floor(index(scaling["beta_fast"])), 0)
         high = min(math.ceil(index(scaling["beta_slow"])), rotated - 1)
         ramp = ((positions(rotated // 2) - low) / max(high - low, 1e-3)).clamp(0, 1)
-        return theta * (1 - ramp) + theta / factor * ramp, 1 + 0.1 * math.log(factor) if factor > 1 else 1.0
+        return theta * (1 - ramp) + theta / factor * ramp, (
+            1 + 0.1 * math.log(factor) if factor > 1 else 1.0
+        )
     if kind == "llama3":
         turns = original * theta / (2 * math.pi)
         low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
@@ -163,18 +177,20 @@ def turn(model, q, k, v):
         head, rest = x[..., :rotated], x[..., rotated:]
         if position["layout"] == "interleaved":
             a, b = head[..., 0::2], head[..., 1::2]
-            return torch.cat([torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), rest], -1)
+            return torch.cat(
+                [torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2), rest], -1
+            )
         a, b = head.chunk(2, -1)
         return torch.cat([a * cos - b * sin, a * sin + b * cos, rest], -1)
 
     return rotate(q), rotate(k), rotate(v) if position["rotate_values"] else v
 
 
-# ---- in the scores -----------------------------------------------------------------------------------
+# ---- in the scores -------------------------------------------------------------------------------
 
 
 def alibi_slopes(heads):
-    """2^(-8k/n), k = 1 … n, for n a power of two; else that of the power below, then odd k of the one above."""
+    """2^(-8k/n), k = 1 … n, for n a power of two; else of the power below, then odd k of the next."""
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2.0 ** (-8 * k / power) for k in range(1, power + 1)]
     slopes += [2.0 ** (-8 * k / (2 * power)) for k in range(1, 2 * (heads - power), 2)]
@@ -182,13 +198,15 @@ def alibi_slopes(heads):
 
 
 def t5_bucket(distance, buckets, most):
-    """Half of the buckets for one distance each, the others for ever wider ranges up to `most`; whole numbers decide."""
+    """Half of the buckets hold one distance each, the others ever wider ranges up to `most`."""
     near, far = buckets // 2, buckets - buckets // 2
     if distance < near:
         return distance
     bucket = near
     # bucket near + t begins where distance = near * (most/near)^(t/far)
-    while bucket + 1 < buckets and distance**far * near ** (bucket + 1 - near) >= near**far * most ** (bucket + 1 - near):
+    while bucket + 1 < buckets and distance**far * near ** (
+        bucket + 1 - near
+    ) >= near**far * most ** (bucket + 1 - near):
         bucket += 1
     return bucket
 
@@ -207,19 +225,27 @@ def scores(model, w, prefix, q, k):
     if kind == "alibi":
         return plain / root - alibi_slopes(q.shape[1])[:, None, None] * distance
     if kind == "t5":
-        rows = distance.clamp(min=0).apply_(lambda d: t5_bucket(d, position["buckets"], position["max_distance"]))
+        rows = distance.clamp(min=0).apply_(
+            lambda d: t5_bucket(d, position["buckets"], position["max_distance"])
+        )
         return plain / root + w[prefix + "relative_bias.weight"][rows].permute(2, 0, 1)
     if kind == "window":
         rows = distance + position["max_distance"] - 1
         return plain / root + w[prefix + "relative_bias.weight"][rows].permute(2, 0, 1)
     if kind == "shaw":
         most = position["max_distance"]
-        keys = w[prefix + "relative_keys.weight"][(-distance).clamp(-most, most) + most]  # (T, T, C)
+        keys = w[prefix + "relative_keys.weight"][
+            (-distance).clamp(-most, most) + most
+        ]  # (T, T, C)
         return (plain + torch.einsum("bhic,ijc->bhij", q, keys)) / root
     if kind == "transformer_xl":
         width = model["d_model"]
-        table = stored(sinusoid(length, width, frequencies_of(10000.0, width // 2, width), "concat"))
-        keys = (table @ w[prefix + "position_proj.weight"].T).view(length, -1, size)  # row: distance
+        table = stored(
+            sinusoid(length, width, frequencies_of(10000.0, width // 2, width), "concat")
+        )
+        keys = (table @ w[prefix + "position_proj.weight"].T).view(
+            length, -1, size
+        )  # row: distance
         u, v = w[prefix + "content_bias.weight"], w[prefix + "position_bias.weight"]
         content = (q + u[:, None]) @ k.transpose(-1, -2)
         place = torch.einsum("bhic,ijhc->bhij", q + v[:, None], keys[distance.clamp(min=0)])
@@ -233,5 +259,7 @@ def mix(model, w, prefix, weights, v):
     if position["type"] == "shaw" and position["values"]:
         most = position["max_distance"]
         rows = (-distance_matrix(weights.shape[-1])).clamp(-most, most) + most
-        mixed = mixed + torch.einsum("bhij,ijc->bhic", weights, w[prefix + "relative_values.weight"][rows])
+        mixed = mixed + torch.einsum(
+            "bhij,ijc->bhic", weights, w[prefix + "relative_values.weight"][rows]
+        )
     return mixed
