@@ -127,9 +127,7 @@ static Span open_span(real *row, int64_t first, int64_t end, int64_t columns) {
  * sum; *maximum gets the maximum. A row with nothing allowed becomes all zeros with sum 0. */
 static real exponentials(real *row, int64_t first, int64_t end, int64_t columns, real *maximum) {
     Span span = open_span(row, first, end, columns);
-    real m = -HUGE_VALF, sum = 0;
-#pragma omp simd reduction(max : m)
-    for (int64_t j = span.begin; j < span.wide; j++) m = row[j] > m ? row[j] : m;
+    real m = real_max(span.wide - span.begin, row + span.begin), sum = 0;
     real shift = m == -HUGE_VALF ? 0 : m;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = span.begin; j < span.wide; j++) {

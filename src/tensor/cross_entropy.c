@@ -7,9 +7,7 @@
 enum { CHUNK = 1024 };
 
 real cross_entropy_row(real *logits, int64_t V, int32_t target, real factor) {
-    real maximum = -HUGE_VALF, sum = 0, at_target = logits[target];
-#pragma omp simd reduction(max : maximum)
-    for (int64_t j = 0; j < V; j++) maximum = logits[j] > maximum ? logits[j] : maximum;
+    real maximum = real_max(V, logits), sum = 0, at_target = logits[target];
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < V; j++) {
         logits[j] = real_exp(logits[j] - maximum);

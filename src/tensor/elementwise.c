@@ -22,7 +22,7 @@ static void embedding_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     int64_t C = tensor_columns(node->output);
     real *dw = node->input_gradients[0];
     if (!dw) return;
-    if (!node->accumulate[0]) memset(dw, 0, (size_t)tensor_size(node->inputs[0]) * sizeof(real));
+    if (node->accumulate[0] == 0) memset(dw, 0, (size_t)tensor_size(node->inputs[0]) * sizeof(real));
     for (int64_t n = begin; n < end; n++) {
         real *to = dw + ids[n] * C;
         const real *from = node->output_gradient + n * C;

@@ -295,7 +295,7 @@ static void pass_gradient(Tape *tape, Node *node, Tensor *input) {
     const real *from = node->output->gradient->data;
     int64_t size = tensor_size(input);
 #pragma omp simd
-    for (int64_t i = 0; i < size; i++) gradient[i] = (accumulate ? gradient[i] : 0) + from[i];
+    for (int64_t i = 0; i < size; i++) gradient[i] = (accumulate != 0 ? gradient[i] : 0) + from[i];
 }
 
 void tape_begin_gradients(Tape *tape) {
