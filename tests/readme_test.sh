@@ -1,0 +1,169 @@
+#!/bin/sh
+# What the README says is so: every command in its ```sh blocks runs, its config is accepted, and the options, files
+# and config keys it names exist.
+#
+# The commands run one after the other in a folder with the programs, scripts and configs, where configs/tiny.json is
+# made tiny (12 steps of a model of 32 channels), the corpus is 80 kB of tales, and `make` builds nothing: the goals are
+# looked up in the Makefile only. scripts/test.sh is asked for --help, since this test is a part of it.
+set -u
+unset CDPATH
+root=$(cd -- "$(dirname -- "$0")/.." && pwd)
+bin=$(cd -- "${BIN:-$root}" && pwd)
+build=$(cd -- "$root" && cd -- "${BUILD:-build}" && pwd) || exit 1
+readme=$root/README.md
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+number=0
+
+# check NAME COMMAND...: one test; its output is shown when it fails.
+check() {
+    number=$((number + 1))
+    title=$1
+    shift
+    if "$@" >"$work/check" 2>&1; then
+        echo "ok $number - $title"
+    else
+        echo "not ok $number - $title"
+        sed 's/^/# /' "$work/check" | tail -n 12
+    fi
+}
+
+# ---- the folder ----
+
+home=$work/home
+mkdir -p "$home/build" "$home/data/tales" "$work/shims"
+cp -R "$root/scripts" "$root/configs" "$readme" "$home/"
+cp "$root/data/tales/tales.grammar" "$home/data/tales/"
+for program in train generate evaluate tokenize convert inspect; do
+    ln -s "$bin/$program" "$home/$program"
+done
+sed -e 's/"vocab_size": 4096/"vocab_size": 500/' -e 's/"context_length": 256/"context_length": 64/' \
+    -e 's/"d_model": 128, "num_layers": 4, "num_heads": 4, "d_ff": 384/"d_model": 32, "num_layers": 2, "num_heads": 2, "d_ff": 64/' \
+    -e 's/"batch_size": 16, "max_steps": 1000/"batch_size": 4, "max_steps": 12/' -e 's/"warmup_steps": 100/"warmup_steps": 2/' \
+    "$root/configs/tiny.json" >"$home/configs/tiny.json"
+cat >"$work/shims/make" <<END
+#!/bin/sh
+# make without building: knows the goals of the Makefile, and makes a small corpus
+for goal; do
+    case \$goal in
+    -*) ;;
+    data)
+        "$build/make_tales" --seed 1 --size 80kB --output data/tales/train.txt &&
+        "$build/make_tales" --seed 2 --size 20kB --output data/tales/valid.txt ;;
+    [0-9]*) ;;
+    *) grep -q "^\$goal:" "$root/Makefile" || { echo "make: no goal \$goal" >&2; exit 2; } ;;
+    esac
+done
+END
+chmod +x "$work/shims/make"
+PATH=$work/shims:$PATH
+cd "$home" || exit 1
+made_tiny() { grep -q '"max_steps": 12' configs/tiny.json && grep -q '"d_model": 32' configs/tiny.json; }
+check "configs/tiny.json can be made tiny" made_tiny
+
+# ---- the commands ----
+
+# The lines of ```sh blocks, without the comments at their ends.
+awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside && NF' "$readme" |
+    sed 's/  *# .*$//' >"$work/commands"
+enough() { [ "$(wc -l <"$work/commands")" -ge 30 ]; }
+check "the README has its commands" enough
+
+run_command() {
+    echo "$command"
+    case $command in
+    scripts/test.sh) sh -c "$command --help" ;;
+    *) sh -c "$command" ;;
+    esac </dev/null
+}
+while read -r command; do
+    check "$command" run_command
+done <"$work/commands"
+
+# Names in passing: `make …` and scripts outside of blocks.
+grep -o '`make [a-z-]*`' "$readme" | tr -d '`' | sort -u >"$work/goals"
+while read -r command; do
+    check "$command" run_command
+done <"$work/goals"
+
+# ---- what it names ----
+
+awk '/^```json$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$readme" >example.json
+example() { ./train example.json --set training.max_steps=0; }
+check "the config in the README is accepted" example
+
+# Every option in backquotes belongs to some program or script.
+options() {
+    for program in train generate evaluate convert; do "./$program" --help; done >helps
+    for program in tokenize inspect; do
+        "./$program" --help >all && cat all >>helps
+        for command in $(awk '/^  [a-z]/ { print $1 }' all); do "./$program" "$command" --help >>helps; done
+    done
+    for script in scripts/*.sh; do sed -n '2,/^[^#]/p' "$script"; done >>helps
+    sed 's/<!--.*-->//' "$readme" | grep -o -e '--[a-z][a-z-]*' | sort -u >options
+    while read -r option; do
+        grep -qwF -e "$option" helps || { echo "no program knows $option" && return 1; }
+    done <options
+    [ "$(wc -l <options)" -ge 10 ]
+}
+check "the options it names exist" options
+
+files() {
+    sed 's/<!--.*-->//' "$readme" | grep -oE '(src|scripts|configs|tests)/[A-Za-z0-9_./-]*[A-Za-z0-9_/]' |
+        sort -u >files
+    while read -r file; do
+        [ -e "$root/$file" ] || { echo "there is no $file" && return 1; }
+    done <files
+    [ "$(wc -l <files)" -ge 30 ]
+}
+check "the files it names exist" files
+bare_names() {
+    sed 's/<!--.*-->//' "$readme" | grep -oE '`[a-z0-9_]+\.c`' | tr -d '`' | sort -u >names
+    while read -r name; do
+        [ -n "$(find "$root/src" -name "$name")" ] || { echo "there is no $name" && return 1; }
+    done <names
+}
+check "the sources it names without a folder exist" bare_names
+
+# Keys of a resolved config, top level of each object, against the table.
+keys() {
+    grep -oE '^    "[a-z_]+"' runs/tiny/config.json | tr -d ' "' >keys
+    grep '^|' "$readme" >table
+    while read -r key; do
+        grep -qE "[\`.]$key\`" table || { echo "the table has no $key" && return 1; }
+    done <keys
+    [ "$(wc -l <keys)" -ge 20 ]
+}
+check "the table has every key of a resolved config" keys
+defaults() {
+    # what a config without them resolves to, as the table writes it
+    for pair in num_kv_heads=2 norm='"pre"' norm_eps=1e-05 ffn='"swiglu"' tie_embeddings=false document_mask=false \
+        gradient_accumulation=1 grad_clip=1 log_every=10 eval_every=100 eval_batches=20 checkpoint_every=200 \
+        sample_every=500 keep_every=0 recompute=false theta=10000 layout='"interleaved"' fraction=1 \
+        rotate_values=false type='"adamw"' beta1=0.9 beta2=0.95 eps=1e-08 weight_decay=0.1 schedule='"cosine"' \
+        min=0.001 warmup_steps=50 d_ff=192; do
+        grep -qF "\"${pair%%=*}\": ${pair#*=}" runs/small/config.json ||
+            { echo "$pair is not in the resolved config" && grep "\"${pair%%=*}\"" runs/small/config.json; return 1; }
+    done
+}
+check "the defaults are those of the table" defaults
+run_files() {
+    for file in config.json tokenizer/vocab.json tokenizer/merges.txt tokenizer/special_tokens.json \
+        tokenizer/tokenizer.json log.csv loss.svg model.safetensors best.safetensors checkpoint.safetensors samples.txt; do
+        [ -s "runs/tiny/$file" ] || { echo "runs/tiny/$file is not there" && return 1; }
+    done
+}
+check "a run directory holds what the README says" run_files
+
+# "The same config, seed, number of threads and machine give the same bits", checked here by running.
+repeats() {
+    for threads in 1 3; do
+        for turn in a b; do
+            ./train configs/tiny.json --fresh --run "runs/$turn" --threads $threads || return 1
+        done
+        cmp runs/a/model.safetensors runs/b/model.safetensors && cmp runs/a/samples.txt runs/b/samples.txt || return 1
+        cut -d, -f1,2,4-7 runs/a/log.csv >a && cut -d, -f1,2,4-7 runs/b/log.csv | cmp - a || return 1
+    done
+}
+check "the same number of threads gives the same bits" repeats
