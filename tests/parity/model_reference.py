@@ -25,7 +25,7 @@ import position_reference
 
 
 def with_defaults(config):
-    """The configuration, a dict as in the file, with every default of model and training filled in."""
+    """The configuration, a dict as in the file, with all defaults of model and training filled in."""
     model = dict(config["model"])
     if "vocab_size" not in model:
         model["vocab_size"] = config["tokenizer"]["vocab_size"]
@@ -223,7 +223,7 @@ def generate_greedy(config, weights, prompt, count):
     """The count ids that follow the prompt, each the (lowest) id of the largest logit.
 
     The window holds at most context_length ids. When one more does not fit, the last half of the
-    window stays and positions start at 0 again. No stop id: the caller cuts the list where it wants.
+    window stays and positions start at 0 again. No stop id: the caller cuts where it wants.
     """
     length = config["model"]["context_length"]
     window, new = [], []

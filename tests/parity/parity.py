@@ -1,14 +1,14 @@
 """Trains tiny models in float64 by the definitions and compares them with what ./train logged.
 
-    parity.py make DIR      writes DIR/ids.npy and one configuration DIR/NAME.json per variant
+    parity.py make DIR      writes ids and one configuration DIR/NAME.json per variant
     (./train DIR/NAME.json --run DIR/NAME.initial --set training.max_steps=0, and once more as it
     is with --run DIR/NAME)
     parity.py check DIR     one TAP line per variant
-    parity.py one CONFIG INITIAL.safetensors LOG.csv IDS.npy   the same for any run
+    parity.py one CONFIG INITIAL.safetensors LOG.csv   the same for any run on a file of ids
 
-IDS.npy holds exactly context_length+1 ids: only one window exists, so every row of every batch is
-that window and nothing depends on how windows are drawn. What must agree, for each of the logged
-steps:
+Most variants train on exactly context_length+1 ids: only one window exists, so every row of every
+batch is that window and nothing depends on how windows are drawn. The others draw their windows
+with the documented generator, Philox4x32-10. What must agree, for each of the logged steps:
     |train_loss - ours| <= 3e-5 * max(ours, 0.1),   |grad_norm - ours| <= 3e-4 * ours,
     |learning_rate - ours| <= 1e-6 * max of the schedule.
 Float arithmetic in another order stays well below that (7e-6 and 6e-5 over many seeds); the tanh
@@ -82,17 +82,41 @@ class SGD:
             weights[name] = weights[name] - rate * m
 
 
+def philox(counter, key):
+    """Philox4x32-10 (Salmon et al. 2011): counter of four words, key of two."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        p0, p1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = p1 >> 32 ^ c1 ^ k0, p1 & 0xFFFFFFFF, p0 >> 32 ^ c3 ^ k1, p0 & 0xFFFFFFFF
+        k0, k1 = k0 + 0x9E3779B9 & 0xFFFFFFFF, k1 + 0xBB67AE85 & 0xFFFFFFFF
+    return c0, c1, c2, c3
+
+
+def window_start(seed, index, count):
+    """First id, 0 … count-1, of window number `index`, rows counted through all steps."""
+    windows = 2  # the stream of the generator
+    words = philox((index & 0xFFFFFFFF, index >> 32, 0, windows), (seed & 0xFFFFFFFF, seed >> 32))
+    return (words[1] << 32 | words[0]) * count >> 64
+
+
 def train(config, weights, ids):
     """Yields (rate, loss, gradient norm before clipping) of each step; changes weights in place."""
     training = config["training"]
     optimizer = {"adamw": AdamW, "sgd": SGD}[training["optimizer"]["type"]](training["optimizer"])
-    window = torch.from_numpy(ids.astype(np.int64))
-    rows = window.repeat(training["batch_size"], 1)
+    ids = torch.from_numpy(ids.astype(np.int64))
+    length, batch = config["model"]["context_length"], training["batch_size"]
     groups = training["gradient_accumulation"]
     for t in range(training["max_steps"]):
         leaves = {name: weight.detach().requires_grad_() for name, weight in weights.items()}
         mean_loss = 0.0
-        for _ in range(groups):
+        for group in range(groups):
+            first = (t * groups + group) * batch
+            starts = [
+                window_start(config.get("seed", 1337), index, len(ids) - length)
+                for index in range(first, first + batch)
+            ]
+            rows = torch.stack([ids[start : start + length + 1] for start in starts])
             part = reference.loss(config, leaves, rows[:, :-1], rows[:, 1:]) / groups
             part.backward()
             mean_loss += part.item()
@@ -106,7 +130,7 @@ def train(config, weights, ids):
 # ---- the comparison ------------------------------------------------------------------------------
 
 
-def compare(config, initial, log, ids):
+def compare(config, initial, log):
     """(summary of the largest deviations, list of what is wrong)."""
     config = reference.with_defaults(config)
     weights = reference.load_weights(initial)
@@ -114,12 +138,11 @@ def compare(config, initial, log, ids):
     want = reference.expected_shapes(config)
     if have != want:
         return "", [f"tensors differ: {sorted(set(have.items()) ^ set(want.items()))}"]
-    if len(ids) != config["model"]["context_length"] + 1:
-        return "", [f"{len(ids)} ids are not exactly one window"]
     with open(log, newline="", encoding="utf-8") as file:
         rows = {int(row["step"]): row for row in csv.DictReader(file)}
     worst, wrong = {"train_loss": 0.0, "grad_norm": 0.0, "learning_rate": 0.0}, []
     steps = 0
+    ids = np.load(config["data"]["train"])
     for steps, (rate, loss, norm) in enumerate(train(config, weights, ids), 1):
         if steps not in rows:
             wrong.append(f"step {steps} is not in the log")
@@ -202,6 +225,11 @@ VARIANTS = {
             "learning_rate": {"max": 2e-2, "min": 3e-3, "warmup_steps": 5, "cosine_steps": 12},
         },
     ),
+    "many windows": ({}, {"batch_size": 5}),
+    "many windows, accumulation, 2 key-value heads": (
+        {"num_kv_heads": 2},
+        {"batch_size": 3, "gradient_accumulation": 4},
+    ),
     "one layer, default d_ff, SiLU, no norm, SGD": (
         {"num_layers": 1, "d_ff": None, "ffn": "silu", "norm": "none"},
         {"batch_size": 5, "optimizer": {"type": "sgd", "momentum": 0.5}},
@@ -241,10 +269,11 @@ for scheme in POSITIONS:
     )
 
 
-def variant(name, ids_path):
+def variant(name, folder):
     config = copy.deepcopy(BASE)
     model, training = VARIANTS[name]
     config["name"] = file_name(name)
+    ids_path = os.path.join(folder, "many.npy" if name.startswith("many windows") else "one.npy")
     config["data"] = {"train": ids_path, "valid": ids_path}
     config["model"].update(model)
     config["training"].update(training)
@@ -259,13 +288,14 @@ def file_name(name):
 
 def make(folder):
     """Some ids repeat and some never come, as in text; the last one only as a target."""
-    ids_path = os.path.join(folder, "ids.npy")
-    ids = np.random.default_rng(5).integers(0, 40, CONTEXT + 1)
-    ids[-1] = 60
-    np.save(ids_path, ids.astype("<u2"))
+    for name, count in ("one", CONTEXT + 1), ("many", 300):
+        ids = np.random.default_rng(5).integers(0, 40, count)
+        ids[-1] = 60
+        np.save(os.path.join(folder, name + ".npy"), ids.astype("<u2"))
     for name in VARIANTS:
-        with open(os.path.join(folder, file_name(name) + ".json"), "w", encoding="utf-8") as file:
-            json.dump(variant(name, ids_path), file, indent=1)
+        path = os.path.join(folder, file_name(name) + ".json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(variant(name, folder), file, indent=1)
 
 
 def check_initial(folder):
@@ -313,23 +343,18 @@ def check_initial(folder):
 
 def check(folder):
     """Prints the TAP lines; true when all are ok."""
-    ids = np.load(os.path.join(folder, "ids.npy"))
     good = True
     for number, name in enumerate(VARIANTS, 1):
         base = os.path.join(folder, file_name(name))
         with open(base + ".json", encoding="utf-8") as file:
             config = json.load(file)
         try:
-            summary, wrong = compare(
-                config, base + ".initial/model.safetensors", base + "/log.csv", ids
-            )
+            summary, wrong = compare(config, base + ".initial/model.safetensors", base + "/log.csv")
         except OSError as error:
             summary, wrong = "", [str(error)]
         good = report(number, f"parity with float64: {name}", summary, wrong) and good
-    return (
-        report(len(VARIANTS) + 1, "initial weights, in units of sigma", *check_initial(folder))
-        and good
-    )
+    summary, wrong = check_initial(folder)
+    return report(len(VARIANTS) + 1, "initial weights, in units of sigma", summary, wrong) and good
 
 
 def report(number, name, summary, wrong):
@@ -349,9 +374,5 @@ if __name__ == "__main__":
     if command == "one":
         with open(arguments[0], encoding="utf-8") as opened:
             given = json.load(opened)
-        sys.exit(
-            not report(
-                1, arguments[0], *compare(given, arguments[1], arguments[2], np.load(arguments[3]))
-            )
-        )
+        sys.exit(not report(1, arguments[0], *compare(given, *arguments[1:])))
     sys.exit(__doc__)

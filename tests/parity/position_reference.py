@@ -190,7 +190,7 @@ def turn(model, q, k, v):
 
 
 def alibi_slopes(heads):
-    """2^(-8k/n), k = 1 … n, for n a power of two; else of the power below, then odd k of the next."""
+    """2^(-8k/n), k = 1 … n, n a power of two; else of the power below, then odd k of the next."""
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2.0 ** (-8 * k / power) for k in range(1, power + 1)]
     slopes += [2.0 ** (-8 * k / (2 * power)) for k in range(1, 2 * (heads - power), 2)]
