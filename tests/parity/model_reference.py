@@ -25,7 +25,7 @@ import position_reference
 
 
 def with_defaults(config):
-    """The configuration, a dict as in the file, with all defaults of model and training filled in."""
+    """The configuration, a dict as in the file, with all defaults filled in."""
     model = dict(config["model"])
     if "vocab_size" not in model:
         model["vocab_size"] = config["tokenizer"]["vocab_size"]
