@@ -166,7 +166,8 @@ static bool check_memory(const Session *s, const TrainerSetup *setup, Error *err
     TrainStepConfig config = trainer_step_config(setup);
     TrainPlan plan = train_step_plan(dry, &config, parallel_threads());
     model_free(dry);
-    double needed = (double)plan.parameter_bytes + (double)plan.activation_bytes;
+    double needed =
+        (double)plan.parameter_bytes + (double)plan.activation_bytes + plan.batch_bytes;
     double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     printf("memory: %.0f MB for weights, moments and gradients, %.0f MB for activations\n",
            (double)plan.parameter_bytes / 1e6, (double)plan.activation_bytes / 1e6);

@@ -40,6 +40,8 @@ TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int
     TrainPlan plan = {.parameter_bytes =
                           buffers * model->parameters.size * (int64_t)sizeof(real),
                       .activation_bytes = workers * (int64_t)tape_peak_bytes(&tape),
+                      .batch_bytes = (double)config->rows * (double)config->T *
+                                     (3 * sizeof(int32_t) + 2 * sizeof(real)),
                       .flops_per_token = flops};
     tape_free(&tape);
     free(ids);

@@ -33,6 +33,7 @@ typedef struct TrainStep {
 typedef struct TrainPlan {
     int64_t parameter_bytes;  /* weights, moments, gradients */
     int64_t activation_bytes; /* of all threads together */
+    double batch_bytes;       /* ids, targets, weights and losses of a step's rows */
     double flops_per_token;   /* forward and backward */
 } TrainPlan;
 typedef struct TrainStepConfig {
