@@ -15,6 +15,7 @@ int main(int argc, char **argv) {
     }
     parallel_start(threads);
     if (argc > 1 && strcmp(argv[1], "train") == 0) return bench_train(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "tokenizer") == 0) return bench_tokenizer(argc - 2, argv + 2);
     fprintf(stderr, "usage: bench [--threads N] train [tiny|cs336] [--seconds S] …\n");
     return 2;
 }

@@ -18,9 +18,10 @@ static char *pieces_of(const uint8_t *text, size_t length, const SpecialTokens *
     while (text < end) {
         const SpecialToken *special = NULL;
         const uint8_t *wall = special_tokens_find(specials, text, end, &special);
+        PretokenWalk walk = {text, wall, NULL, 0};
         for (size_t piece; text < wall; text += piece) {
-            piece = pretoken_length(text, wall);
-            assert_int_equal(piece, pretoken_length_any(text, wall));
+            piece = pretoken_walk(&walk);
+            assert_int_equal(piece, pretoken_length(text, wall));
             char *hex = to_hex(text, piece);
             fprintf(out, "p%s ", hex);
             free(hex);

@@ -134,9 +134,9 @@ static void plain_merge(Plain *plain, Piece left, Piece right) {
 /* ---- the comparison ---- */
 
 static void random_text(uint64_t round, char *text) {
-    static const char *const parts[] = {"a",     "b",  "ab", "aa",   " ",        "  ",   "\n",
-                                        "1",     "12", "!",  "'s",   "'ll",      "'",    "c",
-                                        "<|x|>", "ba", "\t", "\x80", "\xE2\x82\xAC", "a b a"};
+    static const char *const parts[] = {
+        "a",  "b",   "ab", "aa", " ",     "  ", "\n", "1",    "12",           "!",
+        "'s", "'ll", "'",  "c",  "<|x|>", "ba", "\t", "\x80", "\xE2\x82\xAC", "a b a"};
     int kinds = 2 + (int)random_below(round, RANDOM_TEST, 1, 19);
     uint64_t count = random_below(round, RANDOM_TEST, 0, 30);
     *text = '\0';

@@ -100,9 +100,14 @@ static const uint8_t *encode_step(Encoder *encoder, const uint8_t *text, const u
     const uint8_t *limit = stop - text > STEP ? text + STEP : stop;
     uint32_t known = encoder->cache.count;
     uint32_t *to = out->ids + out->count;
-    while (text < limit) {
-        size_t length = pretoken_length(text, end);
-        if (length > CACHED_LENGTH) break;
+    PretokenWalk walk = {text, end, NULL, 0};
+    while (walk.text < limit) {
+        text = walk.text;
+        size_t length = pretoken_walk(&walk);
+        if (length > CACHED_LENGTH) {
+            walk.text = text;
+            break;
+        }
         uint32_t index = byte_map_add(&encoder->cache, text, length, end);
         if (index == known) {
             if (!remember(encoder, text, length)) return NULL;
@@ -113,10 +118,9 @@ static const uint8_t *encode_step(Encoder *encoder, const uint8_t *text, const u
         if (encoded->count > INLINE_IDS)
             memcpy(to, encoder->overflow.ids + encoded->ids[0], encoded->count * sizeof *to);
         to += encoded->count;
-        text += length;
     }
     out->count = (size_t)(to - out->ids);
-    return text;
+    return walk.text;
 }
 
 static bool encode_plain(Encoder *encoder, const uint8_t *text, const uint8_t *stop,

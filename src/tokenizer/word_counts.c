@@ -39,10 +39,11 @@ void word_counts_add(WordCounts *counts, const uint8_t *word, size_t length, uin
 }
 
 static void count_plain(WordCounts *counts, const uint8_t *text, const uint8_t *end) {
-    while (text < end) {
-        size_t length = pretoken_length(text, end);
-        add(counts, text, length, end, 1);
-        text += length;
+    PretokenWalk walk = {text, end, NULL, 0};
+    while (walk.text < end) {
+        const uint8_t *word = walk.text;
+        size_t length = pretoken_walk(&walk);
+        add(counts, word, length, end, 1);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Splitting: the pieces are the text, the short cut agrees with the general path, and a text that is cut
+/* Splitting: the pieces are the text, the walk by blocks agrees with the definition, and a text that is cut
  * where special_tokens_cut allows it has the same pieces in its two parts. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +15,10 @@ static void mark(const SpecialTokens *specials, const uint8_t *text, const uint8
     while (text < end) {
         const SpecialToken *special = NULL;
         const uint8_t *wall = special_tokens_find(specials, text, end, &special);
+        PretokenWalk walk = {text, wall, NULL, 0};
         for (size_t n; text < wall; text += n) {
-            n = pretoken_length(text, wall);
-            if (n == 0 || n > (size_t)(wall - text) || n != pretoken_length_any(text, wall))
-                abort();
+            n = pretoken_walk(&walk);
+            if (n == 0 || n > (size_t)(wall - text) || n != pretoken_length(text, wall)) abort();
             marks[text - start] = 1;
         }
         if (!special) break;
