@@ -118,7 +118,7 @@ bool file_writer_open(FileWriter *writer, const char *path, Error *error) {
         free(temporary);
         return false;
     }
-    *writer = (FileWriter){stream, string_copy(path), temporary};
+    *writer = (FileWriter){stream, string_copy(path), temporary, false};
     return true;
 }
 
@@ -135,7 +135,7 @@ static bool directory_sync(const char *path) {
 
 bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *error) {
     bool written = !ferror(writer->stream) && fflush(writer->stream) == 0 &&
-                   fsync(fileno(writer->stream)) == 0;
+                   (writer->remakable || fsync(fileno(writer->stream)) == 0);
     int cause = errno;
     if (fclose(writer->stream) != 0 && written) {
         written = false;
@@ -163,7 +163,7 @@ bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *er
         file_writer_abort(writer);
         return false;
     }
-    bool durable = directory_sync(writer->path);
+    bool durable = writer->remakable || directory_sync(writer->path);
     if (!durable)
         error_set(error, "%s: its folder cannot be flushed: %s", writer->path, strerror(errno));
     free(writer->path);

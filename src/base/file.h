@@ -38,6 +38,8 @@ bool directory_exists(const char *path);
 typedef struct FileWriter {
     FILE *stream; /* write with fwrite/fprintf; write errors are found by commit */
     char *path, *temporary_path;
+    bool remakable; /* set after opening for what can be made again (a cache): commit then does not
+                       wait for the disk, and only a crash of the machine can leave half of it */
 } FileWriter;
 
 bool file_writer_open(FileWriter *writer, const char *path, Error *error);

@@ -135,6 +135,7 @@ static void make_header(char header[HEADER_SIZE], NpyType type, int64_t count) {
 bool npy_writer_open(NpyWriter *writer, const char *path, NpyType type, Error *error) {
     *writer = (NpyWriter){.type = type};
     if (!file_writer_open(&writer->file, path, error)) return false;
+    writer->file.remakable = true; /* ids come from a text; the disk is slower than the tokenizer */
     char header[HEADER_SIZE];
     make_header(header, type, 0);
     fwrite(header, 1, sizeof header, writer->file.stream);
