@@ -115,6 +115,8 @@ $(BUILD)/bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench*.c)) $(BUILD)
 bench: $(BUILD)/bench
 	$(BUILD)/bench train tiny
 	$(BUILD)/bench train cs336
+	$(BUILD)/bench generate tiny
+	$(BUILD)/bench generate cs336
 bench-peers: $(BUILD)/bench
 	BENCH=$(BUILD)/bench scripts/bench_peers.sh --shape tiny
 	BENCH=$(BUILD)/bench scripts/bench_peers.sh --shape cs336

@@ -11,4 +11,7 @@ int bench_train(int argc, char **argv);
 /* FILE [VOCAB_SIZE] */
 int bench_tokenizer(int argc, char **argv);
 
+/* tiny|cs336 [--seconds S] */
+int bench_generation(int argc, char **argv);
+
 #endif

@@ -19,49 +19,69 @@ static void library_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulO
                a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c, (blasint)ldc);
 }
 
-/* R · C dot products: c = alpha · A Bᵀ + beta · c for R rows of A and C rows of B. R and C are
- * constants where it is called, and all R · C sums stay in registers. */
-enum { LANES = 64 / sizeof(real) };
-static inline __attribute__((always_inline)) void dots(const int R, const int C, int64_t k,
-                                                       real alpha, const real *a, int64_t lda,
-                                                       const real *b, int64_t ldb, real beta,
-                                                       real *c, int64_t ldc) {
+/* R · C dot products: of R rows of A and C rows of B, `apart` rows from each other,
+ * c[r][q · apart] = alpha · a[r] · b[q · apart] + beta · c[r][q · apart].
+ * R and C are constants where it is called, and all R · C sums stay in registers. */
+enum { LANES = 64 / sizeof(real), PREFETCH = 1024 / sizeof(real) };
+static inline __attribute__((always_inline)) void
+dots(const int R, const int C, int64_t apart, int64_t k, real alpha, const real *a, int64_t lda,
+     const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
     real sums[4][4][LANES] = {0};
     int64_t whole = k / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES)
-        for (int r = 0; r < R; r++)
-            for (int q = 0; q < C; q++) {
+        for (int q = 0; q < C; q++) {
+            const real *row = b + q * apart * ldb + i;
+            __builtin_prefetch(row + PREFETCH);
+            for (int r = 0; r < R; r++) {
 #pragma omp simd
-                for (int l = 0; l < LANES; l++)
-                    sums[r][q][l] += a[r * lda + i + l] * b[q * ldb + i + l];
+                for (int l = 0; l < LANES; l++) sums[r][q][l] += a[r * lda + i + l] * row[l];
             }
+        }
     for (int r = 0; r < R; r++)
         for (int q = 0; q < C; q++) {
             real sum = 0;
             for (int l = 0; l < LANES; l++) sum += sums[r][q][l];
-            for (int64_t i = whole; i < k; i++) sum += a[r * lda + i] * b[q * ldb + i];
-            real *to = c + r * ldc + q;
+            for (int64_t i = whole; i < k; i++) sum += a[r * lda + i] * b[q * apart * ldb + i];
+            real *to = c + r * ldc + q * apart;
             *to = alpha * sum + (beta != 0 ? beta * *to : 0);
         }
 }
 
-/* Few rows: C = alpha · A Bᵀ + beta · C reads B once, at the speed of memory. gemm would first put all
- * of B into another order, which costs more than the product. */
+/* Few rows: C = alpha · A Bᵀ + beta · C reads B once, at the speed of memory: as four long streams, each
+ * a quarter of it, which reach 0.95 to 1 of the bandwidth (four neighbouring rows at a time: 0.75). gemm
+ * would first put all of B into another order, which takes longer than the product. */
 enum { FEW_ROWS = 12 };
 static void few_rows_product(int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                              int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                              int64_t ldc) {
-#define DOTS(R, C) dots(R, C, k, alpha, a + i * lda, lda, b + j * ldb, ldb, beta, c + i * ldc + j, ldc)
-    int64_t j = 0;
-    for (; j + 4 <= n; j += 4) {
+#define DOTS(R, C)                                                                                 \
+    dots(R, C, quarter, k, alpha, a + i * lda, lda, b + j * ldb, ldb, beta, c + i * ldc + j, ldc)
+    int64_t quarter = n / 4;
+    for (int64_t j = 0; j < quarter; j++) {
         int64_t i = 0;
         for (; i + 4 <= m; i += 4) DOTS(4, 4);
         for (; i + 2 <= m; i += 2) DOTS(2, 4);
         for (; i < m; i++) DOTS(1, 4);
     }
-    for (; j < n; j++)
+    for (int64_t j = 4 * quarter; j < n; j++)
         for (int64_t i = 0; i < m; i++) DOTS(1, 1);
 #undef DOTS
+}
+
+/* One row of A, B as it is: c = alpha · a B + beta · c, four rows of B at a time. (Attention of a token
+ * that is generated: B are the values of one head.) */
+static void row_product(int64_t n, int64_t k, real alpha, const real *a, const real *b, int64_t ldb,
+                        real beta, real *c) {
+    for (int64_t i = 0; i < n; i++) c[i] = beta != 0 ? beta * c[i] : 0;
+    int64_t j = 0;
+    for (; j + 4 <= k; j += 4) {
+        const real *b0 = b + j * ldb, *b1 = b0 + ldb, *b2 = b1 + ldb, *b3 = b2 + ldb;
+        real a0 = alpha * a[j], a1 = alpha * a[j + 1], a2 = alpha * a[j + 2], a3 = alpha * a[j + 3];
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) c[i] += a0 * b0[i] + a1 * b1[i] + a2 * b2[i] + a3 * b3[i];
+    }
+    for (; j < k; j++)
+        for (int64_t i = 0; i < n; i++) c[i] += alpha * a[j] * b[j * ldb + i];
 }
 
 /* One thread's share of the product. */
@@ -70,6 +90,8 @@ static void product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a
     if (m == 0 || n == 0) return;
     if (m <= FEW_ROWS && !a.transposed && b.transposed)
         few_rows_product(m, n, k, alpha, a.data, a.stride, b.data, b.stride, beta, c, ldc);
+    else if (m == 1 && !a.transposed && !b.transposed)
+        row_product(n, k, alpha, a.data, b.data, b.stride, beta, c);
     else
         library_product(m, n, k, alpha, a, b, beta, c, ldc);
 }
