@@ -9,6 +9,7 @@ int main(int argc, char **argv) {
         {"rope", "what rotating queries and keys does, checked and measured", inspect_rope},
         {"order", "does the model notice when words change places?", inspect_order},
         {"scores", "pictures of who attends to whom, and why", inspect_scores},
+        {"chart", "bars from a table of numbers", inspect_chart},
         {NULL, NULL, NULL},
     };
     return options_run_subcommand("inspect", "Looks inside models.", subcommands, argc, argv);

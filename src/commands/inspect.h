@@ -2,6 +2,7 @@
 #ifndef TINYLM_COMMANDS_INSPECT_H
 #define TINYLM_COMMANDS_INSPECT_H
 
+int inspect_chart(int argc, char **argv);
 int inspect_model(int argc, char **argv);
 int inspect_order(int argc, char **argv);
 int inspect_positions(int argc, char **argv);
