@@ -164,4 +164,45 @@ check "unless it is stretched" ./evaluate --run "$work/learned" --context 32 \
 check "a context that is no number" fails_with '128,256,512' ./evaluate --run "$work/run" \
     --context many
 check "a context of 0" fails_with 'at least 1' ./evaluate --run "$work/run" --context 0
+
+printf 'scheme,1x,2x\nrope,1.5,2\nlearned,1.25,\n' >"$work/table.csv"
+chart() {
+    ./inspect chart "$work/table.csv" --title "A chart" --output "$work/chart.svg" &&
+        grep -q 'A chart' "$work/chart.svg" && grep -q learned "$work/chart.svg"
+}
+check "bars from a table" chart
+printf 'scheme,1x\nrope,many\n' >"$work/bad.csv"
+check "a table with a word for a number" fails_with 'line 2: "many"' ./inspect chart "$work/bad.csv" \
+    --output "$work/bad.svg"
+printf 'scheme,1x\nrope,1,2\n' >"$work/bad.csv"
+check "a line that is too long" fails_with 'line 2' ./inspect chart "$work/bad.csv" \
+    --output "$work/bad.svg"
+: >"$work/bad.csv"
+check "an empty table" fails_with 'no table' ./inspect chart "$work/bad.csv" --output "$work/bad.svg"
+
+misused() {
+    scripts/experiments.sh "$@" >"$work/out" 2>"$work/err"
+    [ $? -eq 2 ] && grep -q help "$work/err"
+}
+check "experiments.sh wants an experiment" misused
+check "experiments.sh knows its options" misused positions --stpes 3
+# Every scheme once, on a text of our own; a minute on two cores.
+experiments() {
+    words='the cat sees a dog and the dog sees a cat in the old house by the sea'
+    awk -v words="$words" 'BEGIN { n = split(words, w, " "); srand(1)
+        for (i = 0; i < 20000; i++) printf "%s ", w[1 + int(rand() * n)] }' >"$work/words.txt"
+    scripts/experiments.sh "$1" --output "$work/experiments-$1" --steps 8 --task-steps 2 \
+        --set data.train="$work/words.txt" --set data.valid="$work/words.txt" \
+        --set tokenizer.vocab_size=300 --set training.eval_batches=1 &&
+        [ -s "$work/experiments-$1/$2" ] && [ "$(wc -l <"$work/experiments-$1/table.md")" -eq "$3" ]
+}
+for case in "positions stories.svg 23" "extend extend.svg 8"; do
+    if [ "${TINYLM_TEST_FULL-}" = 1 ]; then
+        # shellcheck disable=SC2086 # three words
+        check "the experiment ${case%% *}" experiments $case
+    else
+        number=$((number + 1))
+        echo "ok $number - the experiment ${case%% *} # SKIP takes a minute: make test-full"
+    fi
+done
 echo "1..$number"
