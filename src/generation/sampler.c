@@ -92,26 +92,41 @@ static real penalized(real logit, double penalty) {
     return (real)fmax(fmin(changed, 1e38), -1e38);
 }
 
+/* The error for logits that leave nothing to choose from. */
+static int32_t refuse(const Sampler *sampler, Error *error) {
+    for (int64_t i = 0; i < sampler->vocab_size; i++) {
+        if (sampler->logits[i] < HUGE_VALF) continue;
+        error_set(error,
+                  "the logit of token %lld is not a finite number; the model's weights are damaged",
+                  (long long)i);
+        return -1;
+    }
+    error_set(error, "no token is possible: all logits are -infinity");
+    return -1;
+}
+
 /* Copies the logits with the penalty and the exclusions applied; returns the likeliest id, −1 on
  * error. */
 static int32_t adjust_logits(Sampler *sampler, const real *logits, SamplerMasks masks,
                              Error *error) {
-    real *out = sampler->logits;
-    int32_t best = -1;
-    for (int64_t i = 0; i < sampler->vocab_size; i++) {
-        out[i] = masks.excluded && masks.excluded[i] ? -HUGE_VALF : logits[i];
-        if (!(out[i] < HUGE_VALF)) {
-            error_set(error,
-                      "the logit of token %lld is not a finite number; the model's weights are "
-                      "damaged",
-                      (long long)i);
-            return -1;
-        }
-        if (masks.occurred && masks.occurred[i] && out[i] > -HUGE_VALF)
-            out[i] = penalized(out[i], sampler->config.repetition_penalty);
-        if (out[i] > (best < 0 ? -HUGE_VALF : out[best])) best = (int32_t)i;
+    real *out = sampler->logits, largest = -HUGE_VALF;
+    int64_t V = sampler->vocab_size;
+    double penalty = sampler->config.repetition_penalty;
+    memcpy(out, logits, (size_t)V * sizeof *out);
+    for (int64_t i = 0; masks.excluded && i < V; i++)
+        out[i] = masks.excluded[i] ? -HUGE_VALF : out[i];
+    for (int64_t i = 0; masks.occurred && penalty != 1 && i < V; i++)
+        if (masks.occurred[i] && out[i] > -HUGE_VALF && out[i] < HUGE_VALF)
+            out[i] = penalized(out[i], penalty);
+    int all_below = 1; /* false for NaN as well */
+#pragma omp simd reduction(max : largest) reduction(& : all_below)
+    for (int64_t i = 0; i < V; i++) {
+        largest = out[i] > largest ? out[i] : largest;
+        all_below &= out[i] < HUGE_VALF;
     }
-    if (best < 0) error_set(error, "no token is possible: all logits are -infinity");
+    if (!all_below || largest == -HUGE_VALF) return refuse(sampler, error);
+    int32_t best = 0;
+    while (out[best] != largest) best++;
     return best;
 }
 
@@ -192,6 +207,7 @@ int64_t sampler_candidates(Sampler *sampler, const real *logits, SamplerMasks ma
 
 int64_t sampler_draw(const Candidate *candidates, int64_t count, double u) {
     double all = 0, sum = 0;
+#pragma omp simd reduction(+ : all)
     for (int64_t i = 0; i < count; i++) all += candidates[i].weight;
     int64_t last = 0;
     for (int64_t i = 0; i < count; i++) {
