@@ -176,8 +176,9 @@ static MatmulOperand transpose(int64_t rows, int64_t D, const real *from, real *
     return (MatmulOperand){to, rows, false};
 }
 
-/* Without a cache: keys, values and keys transposed are copied to `scratch`, 3·keys·D reals. With one: appended to it first; keys kept before the transform are
- * transformed to scratch. */
+/* Without a cache: keys, values and keys transposed are copied to `scratch`, 3·keys·D reals. With one:
+ * appended to it first; keys kept before the transform are transformed to scratch, and for more than
+ * a few rows keys are transposed there too. */
 static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, real *scratch) {
     const real *k = qkv + b * s->T * s->stride + (s->H + g) * s->D, *v = k + s->G * s->D;
     KeyValueCache *cache = s->options->cache;
@@ -192,11 +193,14 @@ static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, re
     copy_rows(s, PART_VALUE, s->past, s->T, v, s->stride, cached_v + s->past * s->D, s->D, false);
     if (!s->hooks || !s->hooks->cache_before_transform) {
         copy_rows(s, PART_KEY, s->past, s->T, k, s->stride, cached_k + s->past * s->D, s->D, false);
-        return (Pair){cached_k, cached_v, {cached_k, s->D, true}};
+    } else {
+        copy_strided(s->T, s->D, k, s->stride, cached_k + s->past * s->D, s->D);
+        copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
+        cached_k = scratch;
     }
-    copy_strided(s->T, s->D, k, s->stride, cached_k + s->past * s->D, s->D);
-    copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
-    return (Pair){scratch, cached_v, {scratch, s->D, true}};
+    if (s->T < LANES) return (Pair){cached_k, cached_v, {cached_k, s->D, true}};
+    real *transposed = scratch + 2 * s->keys * s->D;
+    return (Pair){cached_k, cached_v, transpose(s->keys, s->D, cached_k, transposed)};
 }
 
 /* S = q kᵀ · scale + what the scheme adds. */
