@@ -8,8 +8,10 @@ unset CDPATH
 program=setup.sh
 libraries="openblas libcjson stb libutf8proc cmocka"
 
+# 3 and 4 are where our own words go, also while those of a command go to a log.
+exec 3>&1 4>&2
 fail() {
-    echo "$program: $*" >&2
+    echo "$program: $*" >&4
     exit 1
 }
 
@@ -28,7 +30,7 @@ missing() {
 
 # As root itself, or through sudo; with --print, not at all.
 as_root() {
-    echo "$program: $*"
+    echo "$program: $*" >&3
     [ "$print_only" = no ] || return 0
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
@@ -50,10 +52,23 @@ debian() {
         esac
     done
     [ -n "$wanted" ] || return 0
-    as_root apt-get -qq update
+    [ "$print_only" = yes ] || [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
+        fail "needs root; run this as root: apt-get install --no-install-recommends$wanted"
+    quietly as_root apt-get -qq update
     # shellcheck disable=SC2086 # a list of names without spaces
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 \
-        install --no-install-recommends $wanted >&2
+    quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 \
+        install --no-install-recommends $wanted
+}
+
+# Two hundred lines about unpacking are of use only when something went wrong.
+quietly() {
+    log=$(mktemp)
+    if "$@" >"$log" 2>&1; then
+        rm -f "$log"
+        return 0
+    fi
+    last=$(grep -m 1 '^E:' "$log") || last=$(tail -n 1 "$log")
+    fail "apt-get failed: ${last#E: } (all it said: $log)"
 }
 
 print_only=no
