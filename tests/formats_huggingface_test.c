@@ -234,6 +234,26 @@ static void test_heads(void **state) {
     refuse_reading(directory, "tie_word_embeddings is false");
 }
 
+/* One of its files may be named instead of the directory. */
+static void test_file_in_directory(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    char *path = path_join(directory, "model.safetensors"),
+         *other = path_join(directory, "x.safetensors");
+    ModelFile by_directory = read_model(directory), by_file = read_model(path);
+    assert_same_weights(by_directory.model, by_file.model);
+    assert_int_equal(rename(path, other), 0);
+    ModelFile by_other = read_model(other);
+    assert_same_weights(by_directory.model, by_other.model);
+    refuse_reading(directory, "model.safetensors: no such file");
+    model_file_free(&by_directory);
+    model_file_free(&by_file);
+    model_file_free(&by_other);
+    free(path);
+    free(other);
+}
+
 static void test_strange_tensors(void **state) {
     (void)state;
     ModelConfig config = small_config();
@@ -305,7 +325,7 @@ int main(void) {
         cmocka_unit_test(test_config_refusals), cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_rope_parameters), cmocka_unit_test(test_shared_scaling),
         cmocka_unit_test(test_heads),           cmocka_unit_test(test_strange_tensors),
-        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_shards),          cmocka_unit_test(test_file_in_directory),
     };
     return cmocka_run_group_tests_name("Hugging Face", tests, make_scratch, remove_scratch);
 }

@@ -190,8 +190,8 @@ static bool is_number_type(SafetensorsType type) {
 }
 
 /* Every tensor of the model is there, in its shape. */
-static bool check_tensors(const SafetensorsShards *shards, const Model *model,
-                          const char *directory, Error *error) {
+static bool check_tensors(const SafetensorsShards *shards, const Model *model, const char *path,
+                          Error *error) {
     for (int64_t i = 0; i < model->parameters.part_count; i++) {
         const Parameter *part = &model->parameters.parts[i];
         char name[LLAMA_NAME_SIZE];
@@ -201,14 +201,14 @@ static bool check_tensors(const SafetensorsShards *shards, const Model *model,
             return error_set(error,
                              "%s: the tensor '%s' is missing, and tie_word_embeddings is false "
                              "in config.json; one of the two is wrong",
-                             directory, name);
-        if (!tensor) return error_set(error, "%s: the tensor '%s' is missing", directory, name);
+                             path, name);
+        if (!tensor) return error_set(error, "%s: the tensor '%s' is missing", path, name);
         if (!llama_same_shape(tensor->rank, tensor->shape, part))
-            return llama_shape_error(directory, name, tensor->rank, tensor->shape, part, error);
+            return llama_shape_error(path, name, tensor->rank, tensor->shape, part, error);
         if (!is_number_type(tensor->type))
             return error_set(error,
                              "%s: the tensor '%s' has type %s; F32, F16, BF16 and F64 are read",
-                             directory, name, safetensors_type_name(tensor->type));
+                             path, name, safetensors_type_name(tensor->type));
     }
     return true;
 }
@@ -218,8 +218,8 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* No tensor is there that the model has no place for, and none twice. */
-static bool check_unknown(const SafetensorsShards *shards, const Model *model,
-                          const char *directory, Error *error) {
+static bool check_unknown(const SafetensorsShards *shards, const Model *model, const char *path,
+                          Error *error) {
     int64_t count = model->parameters.part_count;
     char(*names)[LLAMA_NAME_SIZE] = allocate((size_t)count, sizeof *names);
     const char **sorted = allocate((size_t)count, sizeof *sorted);
@@ -240,10 +240,9 @@ static bool check_unknown(const SafetensorsShards *shards, const Model *model,
                 good = error_set(error,
                                  "%s: the tensor '%s' has no place in a plain Llama model; it "
                                  "cannot be read",
-                                 directory, tensor->name);
+                                 path, tensor->name);
             else if (safetensors_shards_find(shards, tensor->name) != tensor)
-                good = error_set(error, "%s: the tensor '%s' is in two shards", directory,
-                                 tensor->name);
+                good = error_set(error, "%s: the tensor '%s' is in two shards", path, tensor->name);
         }
     free(sorted);
     free(names);
@@ -273,13 +272,13 @@ static void check_tied_head(ModelFile *file, const SafetensorsShards *shards) {
                         file->path);
 }
 
-static bool read_weights(ModelFile *file, const char *directory, const ModelConfig *config,
+static bool read_weights(ModelFile *file, const char *path, const ModelConfig *config,
                          Error *error) {
     SafetensorsShards shards = {0};
-    bool read = safetensors_shards_open(&shards, directory, error) &&
+    bool read = safetensors_shards_open(&shards, path, error) &&
                 (file->model = model_create(config, true, error)) != NULL &&
-                check_tensors(&shards, file->model, directory, error) &&
-                check_unknown(&shards, file->model, directory, error) &&
+                check_tensors(&shards, file->model, path, error) &&
+                check_unknown(&shards, file->model, path, error) &&
                 parameters_allocate(&file->model->parameters, error);
     if (read) {
         fill(&shards, file->model);
@@ -297,12 +296,14 @@ static void read_tokenizer(ModelFile *file, const char *directory) {
         model_file_warn(file, "its tokenizer cannot be used, only ids can: %s", error.message);
 }
 
-bool huggingface_read(ModelFile *file, const char *directory, Error *error) {
+bool huggingface_read(ModelFile *file, const char *path, Error *error) {
     ModelConfig config;
-    char *path = path_join(directory, "config.json");
-    bool good = read_config(path, &config, error);
-    free(path);
-    if (!good || !read_weights(file, directory, &config, error)) return false;
-    read_tokenizer(file, directory);
-    return true;
+    char *directory = directory_exists(path) ? string_copy(path) : path_directory(path);
+    char *config_path = path_join(directory, "config.json");
+    bool read =
+        read_config(config_path, &config, error) && read_weights(file, path, &config, error);
+    if (read) read_tokenizer(file, directory);
+    free(config_path);
+    free(directory);
+    return read;
 }

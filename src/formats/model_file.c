@@ -107,13 +107,8 @@ static bool read_format(ModelFile *file, const char *path, const char *tokenizer
     case MODEL_LLAMA2C:
         return llama2c_read(file, path, tokenizer, error);
     default:
-        break;
+        return huggingface_read(file, path, error);
     }
-    if (directory_exists(path)) return huggingface_read(file, path, error);
-    char *directory = path_directory(path);
-    bool read = huggingface_read(file, directory, error);
-    free(directory);
-    return read;
 }
 
 /* Replaces the model's own tokenizer by the one asked for. */

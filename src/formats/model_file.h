@@ -57,7 +57,7 @@ void model_file_warn(ModelFile *file, const char *format, ...)
 
 bool tinylm_read(ModelFile *file, const char *path, Error *error);
 bool tinylm_write(ModelFile *file, const char *path, Error *error);
-bool huggingface_read(ModelFile *file, const char *directory, Error *error);
+bool huggingface_read(ModelFile *file, const char *path, Error *error); /* or one of its files */
 bool huggingface_write(ModelFile *file, const char *directory, Error *error);
 bool gguf_model_read(ModelFile *file, const char *path, Error *error);
 bool gguf_model_write(ModelFile *file, const char *path, bool half, Error *error);
