@@ -40,6 +40,7 @@ static GeneratorOptions options_for(Told *told, int64_t max_tokens) {
     return (GeneratorOptions){.stories = 1,
                               .max_tokens = max_tokens,
                               .sampler = {.top_p = 1, .repetition_penalty = 1}, /* greedy */
+                              .separator = 3,
                               .token = take,
                               .context = told,
                               .interrupted = interrupted};
@@ -117,10 +118,51 @@ static void the_cache_changes_nothing(void **state) {
     config.position.scaling =
         (RopeScaling){.type = ROPE_SCALING_DYNAMIC_NTK, .factor = 4, .original_context = 16};
     assert_cache_changes_nothing(&config);
+    config = base, config.document_mask = true;
+    assert_cache_changes_nothing(&config);
     config = base, config.context_length = 1;
     assert_cache_changes_nothing(&config);
     config = base, config.context_length = 3;
     assert_cache_changes_nothing(&config);
+}
+
+static void whatever_the_positions(void **state) {
+    (void)state;
+    for (int type = 0; type < POSITION_TYPE_COUNT; type++) {
+        ModelConfig config = tiny_config();
+        config.position.type = (PositionType)type;
+        config.position.buckets = 8;
+        config.position.max_distance = config.context_length;
+        config.position.values = true;
+        assert_cache_changes_nothing(&config);
+    }
+}
+
+/* With a document mask a token sees nothing from before the last separator: the ids after it are those
+ * that follow when the prompt begins there. */
+static void documents_do_not_see_each_other(void **state) {
+    (void)state;
+    ModelConfig config = tiny_config();
+    config.document_mask = true;
+    Model *model = tiny_model(&config);
+    static Told whole, part;
+    int32_t prompt[20];
+    draw_prompt(prompt, 20);
+    for (int64_t i = 0; i < 20; i++) prompt[i] += prompt[i] == 3; /* but for one separator */
+    prompt[11] = 3;
+    GeneratorOptions options = options_for(&whole, 6);
+    run(model, prompt, 20, &options);
+    options = options_for(&part, 6);
+    run(model, prompt + 12, 8, &options);
+    assert_same(&whole, &part, 6);
+    options = options_for(&part, 6);
+    options.separator = -1;
+    run(model, prompt, 20, &options);
+    double difference = 0;
+    for (int v = 0; v < V; v++)
+        difference += fabs((double)(whole.logits[0][v] - part.logits[0][v]));
+    assert_true(difference > 0.01);
+    model_free(model);
 }
 
 /* The ids of a story depend on its number and the seed, not on who else is in the batch and when the
@@ -237,6 +279,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_window_follows_its_rule),
         cmocka_unit_test(the_cache_changes_nothing),
+        cmocka_unit_test(whatever_the_positions),
+        cmocka_unit_test(documents_do_not_see_each_other),
         cmocka_unit_test(a_batch_tells_what_single_stories_tell),
         cmocka_unit_test(padded_rows_are_never_drawn),
         cmocka_unit_test(any_number_of_tokens_can_be_asked_for),

@@ -162,6 +162,7 @@ static bool tell(const Session *s, const Prompt *prompt, Error *error) {
                                 .seed = (uint64_t)a->seed,
                                 .sampler = a->sampler,
                                 .excluded = s->excluded,
+                                .separator = model_tokenizer_start(&s->file.tokenizer),
                                 .token = output_token,
                                 .context = output,
                                 .interrupted = is_interrupted};

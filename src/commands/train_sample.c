@@ -34,6 +34,7 @@ bool train_sample_write(const Model *model, Tokenizer *tokenizer, int64_t separa
                                 .seed = seed,
                                 .sampler = sampler_config_default(),
                                 .excluded = padding,
+                                .separator = separator,
                                 .token = write_token,
                                 .context = &story};
     options.sampler.temperature = 0.8;

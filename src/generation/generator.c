@@ -29,9 +29,10 @@ typedef struct Generator {
     int64_t window; /* where the window begins */
     int64_t cached; /* tokens up to here are in the caches */
     KeyValueCache *caches;
-    bool shared;    /* the stories are all alike still: one row stands for all of them */
-    int32_t *input; /* (active, positions of a pass) */
-    real *last;     /* (active, d_model) hidden states of the last position */
+    bool shared;     /* the stories are all alike still: one row stands for all of them */
+    int32_t *input;  /* (active, positions of a pass) */
+    int32_t *starts; /* the same for document_mask, else NULL */
+    real *last;      /* (active, d_model) hidden states of the last position */
 } Generator;
 
 int64_t generator_window(int64_t n, int64_t L) {
@@ -58,13 +59,28 @@ static void copy_cache(const Generator *g, int64_t from, int64_t to) {
 
 /* ---- logits ---- */
 
+/* Where the document of each position in [begin, end) begins, counted from the window's beginning. */
+static void find_starts(const Generator *g, const int32_t *ids, int64_t begin, int64_t end,
+                        int32_t *starts) {
+    int64_t start = begin;
+    while (start > g->window && ids[start - 1] != g->options->separator) start--;
+    for (int64_t t = begin; t < end; t++) {
+        starts[t - begin] = (int32_t)(start - g->window);
+        if (ids[t] == g->options->separator) start = t + 1;
+    }
+}
+
 /* Runs positions [begin, end) of the first `rows` stories; returns their hidden states. */
 static Tensor *run_pass(Generator *g, int64_t rows, int64_t begin, int64_t end) {
     int64_t T = end - begin;
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(g->input + i * T, g->stories[i].ids + begin, (size_t)T * sizeof *g->input);
+    for (int64_t i = 0; i < rows; i++) {
+        const int32_t *ids = g->stories[i].ids;
+        memcpy(g->input + i * T, ids + begin, (size_t)T * sizeof *g->input);
+        if (g->starts) find_starts(g, ids, begin, end, g->starts + i * T);
+    }
     tape_reset(&g->tape);
-    ModelInput input = {.B = rows, .T = T, .ids = g->input, .caches = g->caches};
+    ModelInput input = {
+        .B = rows, .T = T, .ids = g->input, .document_start = g->starts, .caches = g->caches};
     Tensor *hidden = model_hidden(g->model, &g->tape, &input);
     if (g->caches) model_advance_caches(g->model, g->caches, T);
     return hidden;
@@ -178,6 +194,7 @@ static void begin_stories(Generator *g, const int32_t *prompt, int64_t count) {
     }
     int64_t longest = most < c->context_length ? most : c->context_length;
     g->input = allocate((size_t)(n * longest), sizeof *g->input);
+    if (c->document_mask) g->starts = allocate((size_t)(n * longest), sizeof *g->starts);
     g->last = allocate((size_t)(n * c->d_model), sizeof *g->last);
     if (!options->no_cache) g->caches = model_create_caches(g->model, n, longest);
     g->window = -1;
@@ -194,6 +211,7 @@ static void end_stories(Generator *g) {
     }
     free(g->stories);
     free(g->input);
+    free(g->starts);
     free(g->last);
     model_free_caches(g->caches);
 }

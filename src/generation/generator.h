@@ -34,6 +34,7 @@ typedef struct GeneratorOptions {
     uint64_t seed;
     SamplerConfig sampler;
     const uint8_t *excluded; /* (vocab_size) 1 for rows that stand for no token; or NULL */
+    int64_t separator;       /* id between documents, for models with document_mask; −1: none */
     /* Called with each token, story by story; returning false ends that story. */
     bool (*token)(void *context, const GeneratedToken *token);
     void *context;

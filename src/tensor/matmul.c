@@ -12,8 +12,8 @@
 #define cblas_gemm cblas_sgemm
 #endif
 
-static void library_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, MatmulOperand b,
-                    real beta, real *c, int64_t ldc) {
+static void library_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
+                            MatmulOperand b, real beta, real *c, int64_t ldc) {
     cblas_gemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
                b.transposed ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n, (blasint)k, alpha,
                a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c, (blasint)ldc);
@@ -23,9 +23,10 @@ static void library_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulO
  * c[r][q · apart] = alpha · a[r] · b[q · apart] + beta · c[r][q · apart].
  * R and C are constants where it is called, and all R · C sums stay in registers. */
 enum { LANES = 64 / sizeof(real), PREFETCH = 1024 / sizeof(real) };
-static inline __attribute__((always_inline)) void
-dots(const int R, const int C, int64_t apart, int64_t k, real alpha, const real *a, int64_t lda,
-     const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
+static inline __attribute__((always_inline)) void dots(const int R, const int C, int64_t apart,
+                                                       int64_t k, real alpha, const real *a,
+                                                       int64_t lda, const real *b, int64_t ldb,
+                                                       real beta, real *c, int64_t ldc) {
     real sums[4][4][LANES] = {0};
     int64_t whole = k / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES)
@@ -50,7 +51,7 @@ dots(const int R, const int C, int64_t apart, int64_t k, real alpha, const real 
 /* Few rows: C = alpha · A Bᵀ + beta · C reads B once, at the speed of memory: as four long streams, each
  * a quarter of it, which reach 0.95 to 1 of the bandwidth (four neighbouring rows at a time: 0.75). gemm
  * would first put all of B into another order, which takes longer than the product. */
-enum { FEW_ROWS = 12 };
+enum { FEW_ROWS = 20 };
 static void few_rows_product(int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                              int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                              int64_t ldc) {
