@@ -14,6 +14,9 @@
 /* Declared here because the header of a reference CBLAS does not have them. */
 void openblas_set_num_threads(int);
 char *openblas_get_corename(void);
+/* Ends the threads that the pthread build starts while it is being loaded: they are never given work
+ * here, but spin for a while before they sleep. Other builds do not have the function. */
+int blas_thread_shutdown_(void) __attribute__((weak));
 
 int parallel_available(void) {
 #if defined(__linux__)
@@ -75,6 +78,7 @@ static void restart_with_better_kernel(void) {}
 int parallel_start(int threads) {
     restart_with_better_kernel();
     openblas_set_num_threads(1);
+    if (blas_thread_shutdown_) blas_thread_shutdown_();
     if (threads <= 0) threads = parallel_available();
     omp_set_dynamic(0); /* an explicit number is obeyed, also on a busy machine */
     omp_set_max_active_levels(1);
