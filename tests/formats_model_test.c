@@ -166,6 +166,10 @@ static void test_nothing_half_written(void **state) {
     assert_false(model_file_write(&file, MODEL_GGUF, path, false, &error));
     assert_false(
         model_file_write(&file, MODEL_LLAMA2C, scratch_path("taken/file/x.bin"), false, &error));
+    assert_true(directory_create(scratch_path("is-a-directory.bin/x"), &error));
+    assert_false(
+        model_file_write(&file, MODEL_LLAMA2C, scratch_path("is-a-directory.bin"), false, &error));
+    assert_false(file_exists(scratch_path("is-a-directory-tokenizer.bin")));
     char *command = string_format("ls -d '%s'/*.tmp.* 2>/dev/null | grep -q .", scratch);
     assert_int_not_equal(system(command), 0);
     free(command);

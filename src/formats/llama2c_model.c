@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "formats/half.h"
@@ -311,24 +312,34 @@ static bool same_content(const char *path, const char *other) {
     return same;
 }
 
-/* Writes tokenizer.bin, where llama2.c looks for it, beside the model; when another model's tokenizer
- * is there already, that one stays and ours gets a name of its own. It is written before the model: a
- * model without one would be taken for complete. */
-static bool write_tokenizer(ModelFile *file, const Llama2cTokenizer *tokenizer,
-                            const char *model_path, Error *error) {
-    char *own = own_tokenizer_path(model_path), *directory = path_directory(model_path);
-    char *shared = path_join(directory, "tokenizer.bin");
-    bool written = llama2c_tokenizer_write(tokenizer, own, error);
-    if (written && file_exists(shared) && !same_content(own, shared)) {
+/* Renames the model's own tokenizer file to tokenizer.bin, where llama2.c looks for it; when another
+ * model's tokenizer is there already, both stay as they are. */
+static bool place_tokenizer(ModelFile *file, const char *own, Error *error) {
+    char *directory = path_directory(own), *shared = path_join(directory, "tokenizer.bin");
+    bool placed = true;
+    if (file_exists(shared) && !same_content(own, shared))
         model_file_warn(file,
                         "%s belongs to another model and was left alone; this model's tokenizer "
                         "is %s (llama2.c: run -z)",
                         shared, own);
-    } else if (written && rename(own, shared) != 0) {
-        written = error_set(error, "%s: cannot be written", shared);
-    }
+    else if (rename(own, shared) != 0)
+        placed = error_set(error, "%s: cannot be written", shared);
     free(shared);
     free(directory);
+    return placed;
+}
+
+/* The tokenizer is written before the model, as a model without one would be taken for complete, and
+ * gets its final name after it. Nothing stays when one of them cannot be written. */
+static bool write_files(ModelFile *file, Output *output, const Llama2cTokenizer *pieces,
+                        const char *path, Error *error) {
+    if (!pieces) return write_model(file, output, path, error);
+    char *own = own_tokenizer_path(path);
+    bool written = llama2c_tokenizer_write(pieces, own, error);
+    if (written) {
+        written = write_model(file, output, path, error) && place_tokenizer(file, own, error);
+        if (!written) unlink(own);
+    }
     free(own);
     return written;
 }
@@ -339,21 +350,18 @@ bool llama2c_write(ModelFile *file, const char *path, Error *error) {
     if (!check(&file->model->config, path, error)) return false;
     int64_t *rows = NULL;
     Llama2cTokenizer *pieces = NULL;
-    bool good = true;
     if (tokenizer->bpe) {
         output.rows = rows = number_rows(tokenizer->bpe, &output.row_count);
         pieces = make_pieces(tokenizer->bpe, rows, output.row_count, error);
         /* 0xFF occurs in no text, so training has made its logit as low as any */
         uint32_t rare = tokenizer->bpe->id_of_byte[0xFF];
         output.rare_row = rare == TOKEN_NONE ? 0 : (int64_t)rare;
-        good = pieces && write_tokenizer(file, pieces, path, error);
-    } else if (tokenizer->pieces) {
-        good = write_tokenizer(file, tokenizer->pieces, path, error);
     }
+    bool good = pieces || !tokenizer->bpe;
     if (good) {
         real *values = llama_values(file->model, LAYOUT_INTERLEAVED);
         output.values = values;
-        good = write_model(file, &output, path, error);
+        good = write_files(file, &output, pieces ? pieces : tokenizer->pieces, path, error);
         free(values);
     }
     llama2c_tokenizer_free(pieces);
