@@ -2,6 +2,7 @@
 # ./train as a whole: killed and resumed, stopped by a signal, two at once, learning one batch by heart.
 # A small text of ours is made here, so that nothing from outside is needed.
 here=$(cd "$(dirname "$0")/.." && pwd)
+bin=$(cd "${BIN:-$here}" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -9,7 +10,7 @@ n=0
 ok() { n=$((n + 1)); echo "ok $n - $1"; }
 no() { n=$((n + 1)); echo "not ok $n - $1"; sed 's/^/# /' "$work/out" 2>/dev/null | tail -5; }
 check() { name=$1; shift; if "$@"; then ok "$name"; else no "$name"; fi; }
-train() { "$here/train" "$@" >"$work/out" 2>&1; }
+train() { "$bin/train" "$@" >"$work/out" 2>&1; }
 
 i=0
 while [ $i -lt 60 ]; do
@@ -43,7 +44,7 @@ killed=0
 for pause in 0.02 0.05 0.09 0.14 0.2 0.27 0.03 0.06 0.11; do
     if [ -f killed/checkpoint.safetensors ]; then go=--resume; else go=; fi
     # shellcheck disable=SC2086
-    "$here/train" cfg.json --run killed --threads 1 $go >out 2>&1 &
+    "$bin/train" cfg.json --run killed --threads 1 $go >out 2>&1 &
     pid=$!
     sleep $pause
     kill -9 $pid 2>/dev/null && killed=$((killed + 1))
@@ -69,14 +70,14 @@ for signal in INT TERM; do
     code=130; [ $signal = TERM ] && code=143
     rm -rf "a b'c"
     sh -c 'trap - INT; exec "$0" cfg.json --run "a b'"'"'c" --threads 1 --set training.max_steps=100000' \
-        "$here/train" >out 2>&1 &
+        "$bin/train" >out 2>&1 &
     pid=$!
     while ! grep -q 'step 3/' out && kill -0 $pid 2>/dev/null; do sleep 0.05; done
     kill -$signal $pid
     wait $pid
     check "SIG$signal ends with status $code" [ $? -eq $code ]
     command=$(sed -n 's/.*go on with: //p' out)
-    (cd "$here" && PATH="$here:$PATH" && cd "$work" && eval "${command#./} --set training.max_steps=1") >out 2>&1
+    (PATH="$bin:$PATH" && eval "${command#./} --set training.max_steps=1") >out 2>&1
     check "SIG$signal: the printed command goes on" grep -q 'nothing to do' out
 done
 
@@ -94,7 +95,7 @@ train cfg.json --run fresh --threads 1 && train cfg.json --run fresh --threads 1
 check "--fresh gives the same run again" same_run whole fresh
 
 # One writer at a time; the lock dies with its process.
-"$here/train" cfg.json --run locked --set training.max_steps=100000 >out2 2>&1 &
+"$bin/train" cfg.json --run locked --set training.max_steps=100000 >out2 2>&1 &
 pid=$!
 while ! grep -q 'step 1/' out2 && kill -0 $pid 2>/dev/null; do sleep 0.05; done
 train cfg.json --run locked --resume
