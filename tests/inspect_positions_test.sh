@@ -3,6 +3,7 @@
 # the formulas, and what they refuse.
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
+bin=$(cd -- "${BIN:-.}" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 number=0
@@ -42,7 +43,7 @@ config=$work/task.json
 pictures() {
     scheme=$1
     shift
-    ./inspect positions "$config" --set model.position.type="$scheme" --output "$work/$scheme" &&
+    "$bin/inspect" positions "$config" --set model.position.type="$scheme" --output "$work/$scheme" &&
         for file in "$@"; do
             [ -s "$work/$scheme/$file" ] || {
                 echo "$file is not there"
@@ -101,7 +102,7 @@ value() { grep -F -e "$1" "$work/rope.txt" | grep -oE '[0-9.]+e[-+][0-9]+' | hea
 below() { awk -v a="$(value "$1")" -v b="$2" 'BEGIN { print a; exit !(a != "" && a + 0 < b) }'; }
 above() { awk -v a="$(value "$1")" -v b="$2" 'BEGIN { print a; exit !(a != "" && a + 0 > b) }'; }
 rope_holds() {
-    ./inspect rope "$config" "$@" >"$work/rope.txt" && below '50005, 50010' 1e-5 &&
+    "$bin/inspect" rope "$config" "$@" >"$work/rope.txt" && below '50005, 50010' 1e-5 &&
         below 'against 99960' 1e-5 && above 'offset 5 against offset 6' 1e-2 && below 'norm' 1e-6 &&
         below 'R_0 x' 1e-6 && below 'd x d matrix' 1e-5 && above 'weights as they are' 1e-1 &&
         below 'evens, odds' 1e-9 && below 'values as they are' 1e-5 &&
@@ -110,11 +111,11 @@ rope_holds() {
 check "rope's table of checks" rope_holds
 check "with half layout, part of a head, yarn" rope_holds --set model.position.layout=half \
     --set model.position.scaling.type=yarn --set model.position.scaling.factor=4
-check "rope is not there" fails_with 'alibi' ./inspect rope "$config" \
+check "rope is not there" fails_with 'alibi' "$bin/inspect" rope "$config" \
     --set model.position.type=alibi
 
 order_is() {
-    ./inspect order "$config" --set model.position.type="$1" >"$work/order.txt" &&
+    "$bin/inspect" order "$config" --set model.position.type="$1" >"$work/order.txt" &&
         grep -q "$2" "$work/order.txt"
 }
 check "without positions a text is a set" order_is none 'a set of words'
@@ -124,7 +125,7 @@ for scheme in sinusoidal learned rope shaw alibi index; do
 done
 
 terms() {
-    ./inspect scores "$config" --set model.position.type=sinusoidal \
+    "$bin/inspect" scores "$config" --set model.position.type=sinusoidal \
         --set model.position.inject="$1" --output "$work/scores" &&
         [ -s "$work/scores/attention.png" ] && [ -s "$work/scores/terms.png" ] &&
         [ "$(wc -l <"$work/scores/terms.csv")" -eq $((1 + 16 * 5)) ] &&
@@ -135,50 +136,50 @@ for inject in add concat gate; do
     check "the four terms, $inject" terms $inject
 done
 
-./train "$config" --run "$work/run" --threads 1 >/dev/null
-./train "$config" --run "$work/learned" --set model.position.type=learned --threads 1 >/dev/null
-check "pictures of a run" ./inspect positions "$work/run" --output "$work/pictures"
-check "scores of a run without a tokenizer" ./inspect scores "$work/run" --text "1 2 3 1" \
+"$bin/train" "$config" --run "$work/run" --threads 1 >/dev/null
+"$bin/train" "$config" --run "$work/learned" --set model.position.type=learned --threads 1 >/dev/null
+check "pictures of a run" "$bin/inspect" positions "$work/run" --output "$work/pictures"
+check "scores of a run without a tokenizer" "$bin/inspect" scores "$work/run" --text "1 2 3 1" \
     --output "$work/pictures"
-check "--set is for configs" fails_with 'changes a config' ./inspect positions "$work/run" --set seed=1
-check "an empty text" fails_with 'empty' ./inspect order "$config" --text ' '
-check "more positions than the table has" fails_with '16' ./inspect positions "$work/learned" \
+check "--set is for configs" fails_with 'changes a config' "$bin/inspect" positions "$work/run" --set seed=1
+check "an empty text" fails_with 'empty' "$bin/inspect" order "$config" --text ' '
+check "more positions than the table has" fails_with '16' "$bin/inspect" positions "$work/learned" \
     --length 17 --output "$work/pictures"
 
 contexts() {
-    ./evaluate --run "$work/run" --context 8,16,32 --output "$work/contexts" "$@" &&
+    "$bin/evaluate" --run "$work/run" --context 8,16,32 --output "$work/contexts" "$@" &&
         [ -s "$work/contexts/context.svg" ] && [ -s "$work/contexts/context.csv" ]
 }
 check "loss by context" contexts
 check "loss by context with a scaling" contexts --set model.position.scaling.type=yarn
 one_context_is_the_loss() {
-    loss=$(./evaluate --run "$work/run" | sed -n 's/^loss \([0-9]*\.[0-9]\{4\}\).*/\1/p')
-    ./evaluate --run "$work/run" --context 16 | awk -v loss="$loss" \
+    loss=$("$bin/evaluate" --run "$work/run" | sed -n 's/^loss \([0-9]*\.[0-9]\{4\}\).*/\1/p')
+    "$bin/evaluate" --run "$work/run" --context 16 | awk -v loss="$loss" \
         'NR == 2 { print $2, loss; exit !(($2 - loss) ^ 2 < 1.1e-8) }'
 }
 check "the trained length gives the loss of ./evaluate" one_context_is_the_loss
-check "past the end of a learned table" fails_with 'model.position.stretch=32' ./evaluate \
+check "past the end of a learned table" fails_with 'model.position.stretch=32' "$bin/evaluate" \
     --run "$work/learned" --context 32
-check "unless it is stretched" ./evaluate --run "$work/learned" --context 32 \
+check "unless it is stretched" "$bin/evaluate" --run "$work/learned" --context 32 \
     --set model.position.stretch=32
-check "a context that is no number" fails_with '128,256,512' ./evaluate --run "$work/run" \
+check "a context that is no number" fails_with '128,256,512' "$bin/evaluate" --run "$work/run" \
     --context many
-check "a context of 0" fails_with 'at least 1' ./evaluate --run "$work/run" --context 0
+check "a context of 0" fails_with 'at least 1' "$bin/evaluate" --run "$work/run" --context 0
 
 printf 'scheme,1x,2x\nrope,1.5,2\nlearned,1.25,\n' >"$work/table.csv"
 chart() {
-    ./inspect chart "$work/table.csv" --title "A chart" --output "$work/chart.svg" &&
+    "$bin/inspect" chart "$work/table.csv" --title "A chart" --output "$work/chart.svg" &&
         grep -q 'A chart' "$work/chart.svg" && grep -q learned "$work/chart.svg"
 }
 check "bars from a table" chart
 printf 'scheme,1x\nrope,many\n' >"$work/bad.csv"
-check "a table with a word for a number" fails_with 'line 2: "many"' ./inspect chart "$work/bad.csv" \
+check "a table with a word for a number" fails_with 'line 2: "many"' "$bin/inspect" chart "$work/bad.csv" \
     --output "$work/bad.svg"
 printf 'scheme,1x\nrope,1,2\n' >"$work/bad.csv"
-check "a line that is too long" fails_with 'line 2' ./inspect chart "$work/bad.csv" \
+check "a line that is too long" fails_with 'line 2' "$bin/inspect" chart "$work/bad.csv" \
     --output "$work/bad.svg"
 : >"$work/bad.csv"
-check "an empty table" fails_with 'no table' ./inspect chart "$work/bad.csv" --output "$work/bad.svg"
+check "an empty table" fails_with 'no table' "$bin/inspect" chart "$work/bad.csv" --output "$work/bad.svg"
 
 misused() {
     scripts/experiments.sh "$@" >"$work/out" 2>"$work/err"

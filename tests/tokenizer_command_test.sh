@@ -2,7 +2,7 @@
 # ./tokenize from the outside: every subcommand, standard input against files, errors and exit statuses.
 # shellcheck disable=SC2016 # the inner shells expand their own variables
 root=$(cd -- "$(dirname -- "$0")/.." && pwd)
-tokenize=${TOKENIZE:-$root/tokenize}
+tokenize=$(cd -- "${BIN:-$root}" && pwd)/tokenize
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1

@@ -2,6 +2,7 @@
 # ./train on the built-in tasks, with every scheme, and from another run's weights.
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
+bin=$(cd -- "${BIN:-.}" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 number=0
@@ -40,7 +41,7 @@ CONFIG
 train() {
     run=$1
     shift
-    ./train "$work/task.json" --run "$work/$run" --threads 1 "$@"
+    "$bin/train" "$work/task.json" --run "$work/$run" --threads 1 "$@"
 }
 
 for scheme in none sinusoidal sinusoidal_learned learned rope t5 window shaw transformer_xl alibi index; do
