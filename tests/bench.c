@@ -1,4 +1,4 @@
-/* build/bench train|generate|tokenizer …: see bench.h. Option --threads N comes first. */
+/* build/bench train|generate|tokenizer|shuffle …: see bench.h. Option --threads N comes first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,10 @@ int main(int argc, char **argv) {
     parallel_start(threads);
     if (argc > 1 && strcmp(argv[1], "train") == 0) return bench_train(argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "generate") == 0) return bench_generation(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "shuffle") == 0) return bench_shuffle(argc - 2, argv + 2);
     if (argc > 1 && strcmp(argv[1], "tokenizer") == 0) return bench_tokenizer(argc - 2, argv + 2);
     fprintf(stderr, "usage: bench [--threads N] train|generate [tiny|cs336] [--seconds S] …\n"
-                    "       bench [--threads N] tokenizer FILE [VOCAB_SIZE]\n");
+                    "       bench [--threads N] tokenizer FILE [VOCAB_SIZE]\n"
+                    "       bench shuffle FILE MEGABYTES\n");
     return 2;
 }

@@ -8,6 +8,8 @@ double bench_median(double *values, int count);
 /* tiny|cs336 [--seconds S] [--context T] [--batch B] [--layers L] [--vocab V] */
 int bench_train(int argc, char **argv);
 
+/* FILE MEGABYTES */
+int bench_shuffle(int argc, char **argv);
 /* FILE [VOCAB_SIZE] */
 int bench_tokenizer(int argc, char **argv);
 

@@ -1,14 +1,19 @@
-/* build/bench tokenizer FILE [VOCAB_SIZE]: where the time of training and encoding goes. Every stage runs
+/* build/bench shuffle FILE MEGABYTES: the stories of a file again and again, each time in another order, until
+ * there are that many bytes; to standard output.
+ * build/bench tokenizer FILE [VOCAB_SIZE]: where the time of training and encoding goes. Every stage runs
  * alone over the whole mapped file with all threads, so that the next bottleneck is visible; the whole
  * programs are timed by scripts/bench_tokenizer.sh. */
+#define _GNU_SOURCE /* memmem */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "bench.h"
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/chunks.h"
@@ -130,4 +135,53 @@ int bench_tokenizer(int argc, char **argv) {
     file_unmap(&file);
     if (!done) fprintf(stderr, "bench: %s\n", error.message);
     return done ? 0 : 1;
+}
+
+/* ---- shuffle ---- */
+
+/* Where the stories begin, with their end behind the last one; to be freed. */
+static size_t *story_starts(MappedFile file, size_t *count) {
+    static const char mark[] = "<|endoftext|>\n";
+    size_t *starts = NULL;
+    *count = 0;
+    for (size_t at = 0; at < file.size;) {
+        if ((*count & (*count - 1)) == 0)
+            starts = reallocate(starts, 2 * *count + 2, sizeof *starts);
+        starts[(*count)++] = at;
+        const uint8_t *end = memmem(file.data + at, file.size - at, mark, sizeof mark - 1);
+        at = end ? (size_t)(end - file.data) + sizeof mark - 1 : file.size;
+    }
+    starts = reallocate(starts, *count + 1, sizeof *starts);
+    starts[*count] = file.size;
+    return starts;
+}
+
+int bench_shuffle(int argc, char **argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: bench shuffle FILE MEGABYTES\n");
+        return 2;
+    }
+    Error error;
+    MappedFile file;
+    if (!file_map(&file, argv[0], &error)) {
+        fprintf(stderr, "bench: %s\n", error.message);
+        return 1;
+    }
+    size_t count, wanted = (size_t)atoll(argv[1]) * 1000000, written = 0;
+    size_t *starts = story_starts(file, &count), *order = allocate(count, sizeof *order);
+    for (uint64_t round = 0; count && written < wanted; round++) {
+        for (size_t i = 0; i < count; i++) { /* Fisher and Yates, inside out */
+            size_t other = random_below(round, RANDOM_TEST, i, i + 1);
+            order[i] = order[other];
+            order[other] = i;
+        }
+        for (size_t i = 0; i < count && written < wanted; i++) {
+            size_t length = starts[order[i] + 1] - starts[order[i]];
+            written += fwrite(file.data + starts[order[i]], 1, length, stdout);
+        }
+    }
+    free(starts);
+    free(order);
+    file_unmap(&file);
+    return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -1,11 +1,8 @@
 #include "tokenizer/encoder.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "tokenizer/chunks.h"
 #include "tokenizer/encoder_internal.h"
 #include "tokenizer/pretokenizer.h"
 
@@ -174,47 +171,4 @@ bool tokenizer_encode(const Tokenizer *tokenizer, const uint8_t *text, size_t le
     *ids = list.ids;
     *count = list.count;
     return true;
-}
-
-bool encode_file(const Tokenizer *tokenizer, const char *path, size_t chunk_bytes, IdSink sink,
-                 void *context, EncodeStats *stats, Error *error) {
-    double start = omp_get_wtime();
-    MappedFile file;
-    if (!file_map(&file, path, error)) return false;
-    Chunks chunks = {0};
-    chunks_cut(&chunks, file.data, file.size, &tokenizer->specials, chunk_bytes);
-    bool failed = false;
-    uint64_t tokens = 0;
-#pragma omp parallel
-    {
-        Encoder *encoder = encoder_new(tokenizer);
-        IdList ids = {0};
-#pragma omp for ordered schedule(dynamic, 1)
-        for (int64_t i = 0; i < chunks.count; i++) {
-            Error chunk_error;
-            bool stop;
-#pragma omp atomic read
-            stop = failed;
-            ids.count = 0;
-            bool done = !stop && encoder_encode(encoder, chunks.chunks[i].text,
-                                                chunks.chunks[i].length, &ids, &chunk_error);
-            file_forget(chunks.chunks[i].text, chunks.chunks[i].length);
-#pragma omp ordered
-            {
-                if (done) done = sink(context, ids.ids, ids.count, &chunk_error);
-                tokens += ids.count;
-                if (!done && !failed) { /* the first one in the order of the text is reported */
-                    error_set(error, "%s: %s", path, chunk_error.message);
-#pragma omp atomic write
-                    failed = true;
-                }
-            }
-        }
-        free(ids.ids);
-        encoder_free(encoder);
-    }
-    if (stats) *stats = (EncodeStats){file.size, tokens, omp_get_wtime() - start};
-    chunks_free(&chunks);
-    file_unmap(&file);
-    return !failed;
 }
