@@ -102,7 +102,7 @@ static const real *advance(MatmulOperand x, int64_t rows, int64_t columns) {
 }
 
 /* Below this many multiply-adds starting the team costs more than it saves. */
-enum { WORTH_A_TEAM = 1 << 15 };
+enum { WORTH_A_TEAM = 1 << 17 };
 
 void matmul(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, MatmulOperand b,
             real beta, real *c, int64_t ldc) {
