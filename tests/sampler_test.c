@@ -63,8 +63,10 @@ static void the_table_of_edges_holds(void **state) {
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "draw")) {
         Candidate list[64];
         int64_t count = 0;
-        cJSON_ArrayForEach(value, cJSON_GetObjectItem(item, "probs")) list[count++] =
-            (Candidate){value->valuedouble, (int32_t)count};
+        cJSON_ArrayForEach(value, cJSON_GetObjectItem(item, "probs")) {
+            list[count] = (Candidate){value->valuedouble, (int32_t)count};
+            count++;
+        }
         double u = cJSON_GetObjectItem(item, "u")->valuedouble;
         assert_int_equal(sampler_draw(list, count, u), cJSON_GetObjectItem(item, "pick")->valueint);
         cases++;

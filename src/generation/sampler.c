@@ -109,7 +109,7 @@ static int32_t refuse(const Sampler *sampler, Error *error) {
  * error. */
 static int32_t adjust_logits(Sampler *sampler, const real *logits, SamplerMasks masks,
                              Error *error) {
-    real *out = sampler->logits, largest = -HUGE_VALF;
+    real *out = sampler->logits;
     int64_t V = sampler->vocab_size;
     double penalty = sampler->config.repetition_penalty;
     memcpy(out, logits, (size_t)V * sizeof *out);
@@ -118,13 +118,11 @@ static int32_t adjust_logits(Sampler *sampler, const real *logits, SamplerMasks 
     for (int64_t i = 0; masks.occurred && penalty != 1 && i < V; i++)
         if (masks.occurred[i] && out[i] > -HUGE_VALF && out[i] < HUGE_VALF)
             out[i] = penalized(out[i], penalty);
-    int all_below = 1; /* false for NaN as well */
-#pragma omp simd reduction(max : largest) reduction(& : all_below)
-    for (int64_t i = 0; i < V; i++) {
-        largest = out[i] > largest ? out[i] : largest;
-        all_below &= out[i] < HUGE_VALF;
-    }
-    if (!all_below || largest == -HUGE_VALF) return refuse(sampler, error);
+    real largest = real_max(V, out);
+    int bad = 0; /* NaN or +infinity */
+#pragma omp simd reduction(+ : bad)
+    for (int64_t i = 0; i < V; i++) bad += !(out[i] < HUGE_VALF);
+    if (bad || largest == -HUGE_VALF) return refuse(sampler, error);
     int32_t best = 0;
     while (out[best] != largest) best++;
     return best;

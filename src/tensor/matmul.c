@@ -19,15 +19,16 @@ static void library_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulO
                a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c, (blasint)ldc);
 }
 
-/* R · C dot products: of R rows of A and C rows of B, `apart` rows from each other,
- * c[r][q · apart] = alpha · a[r] · b[q · apart] + beta · c[r][q · apart].
- * R and C are constants where it is called, and all R · C sums stay in registers. */
 #ifdef __AVX512F__
 enum { LANES = 64 / sizeof(real) };
 #else
 enum { LANES = 32 / sizeof(real) }; /* 16 registers have no room for more sums */
 #endif
 enum { PREFETCH = 1024 / sizeof(real) };
+
+/* R · C dot products: of R rows of A and C rows of B, `apart` rows from each other,
+ * c[r][q · apart] = alpha · a[r] · b[q · apart] + beta · c[r][q · apart].
+ * R and C are constants where it is called, and all R · C sums stay in registers. */
 static inline __attribute__((always_inline)) void dots(const int R, const int C, int64_t apart,
                                                        int64_t k, real alpha, const real *a,
                                                        int64_t lda, const real *b, int64_t ldb,
