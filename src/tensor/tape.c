@@ -136,7 +136,8 @@ static void note_nonfinite(Tape *tape, const Node *node) {
     if (!node->output->resident) return;
     for (int64_t i = 0, n = tensor_size(node->output); i < n; i++) {
         if (isfinite(node->output->data[i])) continue;
-        tape->nonfinite = node;
+        tape->nonfinite_place = node->place;
+        tape->nonfinite_operation = node->operation->name;
         return;
     }
 }
@@ -173,7 +174,7 @@ Tensor *tape_apply(Tape *tape, const OperationCall *call) {
     }
     if (call->operation->flops) tape->forward_flops += call->operation->flops(node);
     compute(tape, node);
-    if (tape->find_nonfinite && !tape->nonfinite) note_nonfinite(tape, node);
+    if (tape->find_nonfinite && !tape->nonfinite_place) note_nonfinite(tape, node);
     return output;
 }
 
@@ -352,7 +353,7 @@ void tape_reset(Tape *tape) {
     if (tape->uses) memset(tape->uses, 0, (size_t)tape->parameter_count * sizeof *tape->uses);
     tape->pooled_count = tape->node_count = tape->segment_count = 0;
     tape->forward_flops = 0;
-    tape->nonfinite = NULL;
+    tape->nonfinite_place = NULL;
     arena_reset(&tape->activations);
     arena_reset(&tape->headers);
 }

@@ -88,7 +88,9 @@ struct Tape {
     /* Results. */
     int64_t forward_flops; /* since tape_reset */
     double seconds[KIND_COUNT]; /* since tape_init */
-    const Node *nonfinite;      /* with find_nonfinite: the first bad node */
+    /* With find_nonfinite: place and name of the first operation with a bad output, else NULL. Not the
+     * node itself, whose memory is given back at the end of its segment. */
+    const char *nonfinite_place, *nonfinite_operation;
 
     /* Private. */
     Arena headers, activations;

@@ -168,9 +168,9 @@ static bool report_nonfinite(TrainStep *step, int64_t t, double rate, const Step
     for (int64_t row = 0; row < step->rows; row += step->slice) {
         int64_t count = step->rows - row < step->slice ? step->rows - row : step->slice;
         run_slice(step, &tape, row, count, 1, false);
-        if (tape.nonfinite) {
-            snprintf(where, sizeof where, "in %s (%s)", tape.nonfinite->place,
-                     tape.nonfinite->operation->name);
+        if (tape.nonfinite_place) {
+            snprintf(where, sizeof where, "in %s (%s)", tape.nonfinite_place,
+                     tape.nonfinite_operation);
             break;
         }
         tape_reset(&tape);
