@@ -132,8 +132,8 @@ static void test_contradictions(void **state) {
     refuse(CONFIG("", ", \"num_kv_heads\": 8", ""),
            ": model.num_kv_heads is 8; it must divide model.num_heads (4) without a rest");
     refuse_set(SMALL, "model.d_model=12",
-               ": model.position.fraction: 1 of a head of 3 elements rotates 3; it must be an even "
-               "number from 2 to the head size (model.d_model / model.num_heads)");
+               ": model.d_model is 12 and model.num_heads 4, which makes "
+               "heads of 3 elements; rope turns them in pairs and needs an even number");
     refuse(
         CONFIG("", ", \"position\": {\"fraction\": 0.4}", ""),
         ": model.position.fraction: 0.4 of a head of 8 elements rotates 3; it must be an even number "

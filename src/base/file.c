@@ -106,6 +106,32 @@ bool directory_exists(const char *path) {
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Temporary files of open writers, for file_remove_unfinished; those that find no slot stay lying
+ * about when the program is interrupted, nothing worse. */
+enum { MOST_UNFINISHED = 16 };
+static char *volatile unfinished[MOST_UNFINISHED];
+
+static void replace_unfinished(char *from, char *to) {
+    for (int i = 0; i < MOST_UNFINISHED; i++)
+        if (unfinished[i] == from) {
+            unfinished[i] = to;
+            return;
+        }
+}
+
+void file_remove_unfinished(void) {
+    for (int i = 0; i < MOST_UNFINISHED; i++)
+        if (unfinished[i]) unlink(unfinished[i]);
+}
+
+/* Frees what a writer holds; its temporary file is gone or has its final name. */
+static void forget_writer(FileWriter *writer) {
+    if (writer->temporary_path) replace_unfinished(writer->temporary_path, NULL);
+    free(writer->path);
+    free(writer->temporary_path);
+    *writer = (FileWriter){0};
+}
+
 bool file_writer_open(FileWriter *writer, const char *path, Error *error) {
     *writer = (FileWriter){0};
     if (directory_exists(path))
@@ -114,11 +140,15 @@ bool file_writer_open(FileWriter *writer, const char *path, Error *error) {
     char *temporary = string_format("%s.tmp.%ld", path, (long)getpid());
     FILE *stream = fopen(temporary, "wbe");
     if (!stream) {
-        error_set(error, "%s: cannot be written: %s", path, strerror(errno));
+        if (errno == ENOENT)
+            error_set(error, "%s: cannot be written, its folder is not there; make it first", path);
+        else
+            error_set(error, "%s: cannot be written: %s", path, strerror(errno));
         free(temporary);
         return false;
     }
     *writer = (FileWriter){stream, string_copy(path), temporary, false};
+    replace_unfinished(NULL, temporary);
     return true;
 }
 
@@ -166,18 +196,14 @@ bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *er
     bool durable = writer->remakable || directory_sync(writer->path);
     if (!durable)
         error_set(error, "%s: its folder cannot be flushed: %s", writer->path, strerror(errno));
-    free(writer->path);
-    free(writer->temporary_path);
-    *writer = (FileWriter){0};
+    forget_writer(writer);
     return durable;
 }
 
 void file_writer_abort(FileWriter *writer) {
     if (writer->stream) fclose(writer->stream);
     if (writer->temporary_path) unlink(writer->temporary_path);
-    free(writer->path);
-    free(writer->temporary_path);
-    *writer = (FileWriter){0};
+    forget_writer(writer);
 }
 
 bool file_write(const char *path, const void *data, size_t size, Error *error) {

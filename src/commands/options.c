@@ -276,17 +276,22 @@ static int check_arguments(Parser *parser) {
     return parse_error(parser, "%s is missing: %s", left->name, left->help);
 }
 
+/* "-h" is what fingers type; the help calls it --help. */
+static bool is_help(const char *text) {
+    return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0;
+}
+
 /* --help and --version count wherever they stand in front of "--", whatever else is wrong. */
 static const char *find_request(int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0) return argv[i];
+        if (is_help(argv[i]) || strcmp(argv[i], "--version") == 0) return argv[i];
     return NULL;
 }
 
 int options_parse(const Program *program, int argc, char **argv, FILE *output, FILE *errors) {
     const char *request = find_request(argc, argv);
     if (request) {
-        if (strcmp(request, "--help") == 0)
+        if (is_help(request))
             print_help(program, output);
         else
             print_version(program->name, output);
@@ -334,7 +339,7 @@ int options_run_subcommand(const char *program, const char *summary, const Subco
         print_version(program, stdout);
         return program_done(program);
     }
-    if (strcmp(argv[1], "--help") == 0) {
+    if (is_help(argv[1])) {
         printf("Usage: ./%s COMMAND …\n\n%s\n\n", program, summary);
         for (const Subcommand *command = table; command->name; command++)
             print_entry(stdout, command->name, command->summary, NULL);

@@ -1,4 +1,5 @@
 /* ./tokenize: everything about the tokenizer, one subcommand each. */
+#include "commands/interrupt.h"
 #include "commands/tokenize_commands.h"
 
 int main(int argc, char **argv) {
@@ -14,6 +15,7 @@ int main(int argc, char **argv) {
         {"compare", "several tokenizers on several texts", tokenize_compare},
         {NULL, NULL, NULL},
     };
+    interrupt_cleanly("tokenize: interrupted; no file was written");
     return options_run_subcommand(
         "tokenize", "Trains, applies and explains a byte-level BPE tokenizer.", table, argc, argv);
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/parallel.h"
+#include "commands/interrupt.h"
 #include "commands/options.h"
 #include "commands/train_progress.h"
 #include "commands/train_resume.h"
@@ -32,6 +33,7 @@ typedef struct Session {
     Arguments arguments;
     TrainConfig *config;
     RunDirectory run;
+    bool made_folder; /* the run's folder was not there before */
     Corpus corpus;
     Model *model;
     char *config_json;
@@ -124,10 +126,14 @@ static bool open_run(Session *s, Error *error) {
     char *path = a->run ? string_copy(a->run) : path_join("runs", s->config->name);
     s->run = run_directory_names(path);
     free(path);
-    if (file_exists(s->run.checkpoint) && !a->resume && !a->fresh)
+    bool trained = file_exists(s->run.checkpoint);
+    s->made_folder = !directory_exists(s->run.path);
+    if (trained && !a->resume && !a->fresh)
         return error_set(error, "%s: holds a trained run already; go on with --resume, start over with "
                                 "--fresh, or name another folder with --run",
                          s->run.path);
+    if (!trained && a->resume)
+        printf("%s: has no checkpoint to resume yet; this starts with step 1\n", s->run.path);
     return run_directory_lock(&s->run, error) && (!a->fresh || remove_old_run(&s->run, error));
 }
 
@@ -333,15 +339,14 @@ static bool run_session(Session *s, int *status, Error *error) {
     };
     if (!check_memory(s, &setup, error)) return false;
     s->model = setup.model = model_create(&config->model, false, error);
-    if (!s->model || !resume_check(s->config, &s->run, s->arguments.resume, error) ||
-        !write_run(s, error))
-        return false;
-    setup.config_json = s->config_json;
-    print_model(s);
+    if (!s->model || !resume_check(s->config, &s->run, s->arguments.resume, error)) return false;
     model_initialize(s->model, config->seed);
     if (s->arguments.init_from && !(s->arguments.resume && file_exists(s->run.checkpoint)) &&
         !start_from_run(s->model, s->corpus.tokenizer, s->arguments.init_from, error))
         return false;
+    if (!write_run(s, error)) return false;
+    setup.config_json = s->config_json;
+    print_model(s);
 
     TrainerEvents events = {
         .context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};
@@ -363,7 +368,13 @@ int main(int argc, char **argv) {
     read_arguments(&session.arguments, argc, argv);
     parallel_start((int)session.arguments.threads);
     int status = 1;
-    if (!run_session(&session, &status, &error)) status = program_failed("train", &error);
+    interrupt_cleanly("\ntrain: interrupted before the first step, nothing half-made is left; the same "
+                      "command starts again");
+    if (!run_session(&session, &status, &error)) {
+        status = program_failed("train", &error);
+        /* A refusal leaves no empty folder behind; one that holds something stays. */
+        if (session.made_folder) rmdir(session.run.path);
+    }
     model_free(session.model);
     corpus_close(&session.corpus);
     train_config_free(session.config);

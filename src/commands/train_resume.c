@@ -44,10 +44,18 @@ static bool compare(const cJSON *before, const cJSON *now, const char *prefix, c
     return same;
 }
 
+/* A damaged checkpoint: the message goes on with the one before it, if that is there. */
+static bool name_previous(const RunDirectory *run, Error *error) {
+    const Error reason = *error;
+    if (!file_exists(run->previous_checkpoint)) return false;
+    return error_set(error, "%s; the one before it is %s: rename it to go on from there", reason.message,
+                     run->previous_checkpoint);
+}
+
 bool resume_check(TrainConfig *config, const RunDirectory *run, bool resume, Error *error) {
     if (!resume || !file_exists(run->checkpoint)) return true;
     char *before_text = checkpoint_config(run->checkpoint, error);
-    if (!before_text) return false;
+    if (!before_text) return name_previous(run, error);
     TrainConfig *before =
         train_config_parse(before_text, strlen(before_text), run->checkpoint, NULL, 0, error);
     if (!before) {

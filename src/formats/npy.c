@@ -37,6 +37,12 @@ static int64_t one_dimension(const char *shape) {
     return *shape == ')' ? count : -1;
 }
 
+/* Of what is shown of a shape that is not wanted: up to its closing bracket. */
+static int shape_length(const char *shape) {
+    size_t length = strcspn(shape, ")");
+    return length < 60 && shape[length] ? (int)length + 1 : (int)strnlen(shape, 60);
+}
+
 /* Reads the dictionary. `rest` is the number of bytes after the header. */
 static bool parse_header(NpyArray *array, const char *header, size_t rest, const char *path,
                          Error *error) {
@@ -59,7 +65,7 @@ static bool parse_header(NpyArray *array, const char *header, size_t rest, const
     array->count = one_dimension(shape);
     if (array->count < 0)
         return error_set(error, "%s: its shape is %.*s; token ids must be one row, shape (count,)",
-                         path, (int)strnlen(shape, 60), shape);
+                         path, shape_length(shape), shape);
     if (strncmp(fortran, "False", 5) != 0)
         return error_set(error, "%s: is in Fortran order; save it in C order", path);
     size_t size, wanted = array->type == NPY_UINT16 ? 2 : 4;

@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "formats/directory_writer.h"
 #include "formats/model_weights.h"
+#include "formats/safetensors.h"
 
 enum { CONFIG_LIMIT = 1 << 24 };
 
@@ -29,13 +30,38 @@ static bool read_config(const char *path, ModelConfig *config, Error *error) {
     return good;
 }
 
+/* Refuses a tokenizer that is not the one the run was trained with: its checkpoint remembers that
+ * one's fingerprint. A run without a readable checkpoint is believed. */
+static bool check_tokenizer(const ModelFile *file, const char *directory, const char *tokenizer,
+                            Error *error) {
+    int64_t size = tokenizer_vocab_size(file->tokenizer.bpe);
+    if (size > file->model->config.vocab_size)
+        return error_set(error,
+                         "%s: has %lld tokens, and the model %lld; put the run's own tokenizer back",
+                         tokenizer, (long long)size, (long long)file->model->config.vocab_size);
+    char *path = path_join(directory, "checkpoint.safetensors");
+    Safetensors checkpoint;
+    Error ignored;
+    bool same = true;
+    if (file_exists(path) && safetensors_open(&checkpoint, path, &ignored)) {
+        const char *text = safetensors_metadata(&checkpoint, "tokenizer");
+        same = !text || strtoull(text, NULL, 16) == tokenizer_fingerprint(file->tokenizer.bpe);
+        safetensors_close(&checkpoint);
+    }
+    free(path);
+    return same || error_set(error,
+                             "%s: is not the tokenizer that this run was trained with; put the right "
+                             "one back",
+                             tokenizer);
+}
+
 /* The tokenizer of a run directory, when it has one. */
 static bool read_tokenizer(ModelFile *file, const char *directory, Error *error) {
     char *bpe = path_join(directory, "tokenizer"), *pieces = path_join(directory, "tokenizer.bin");
     bool good = true;
     if (directory_exists(bpe)) {
         file->tokenizer.bpe = tokenizer_load(bpe, error);
-        good = file->tokenizer.bpe != NULL;
+        good = file->tokenizer.bpe && check_tokenizer(file, directory, bpe, error);
     } else if (file_exists(pieces)) {
         file->tokenizer.pieces =
             llama2c_tokenizer_read(pieces, file->model->config.vocab_size, error);

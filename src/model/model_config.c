@@ -166,9 +166,13 @@ static bool check_rope(const ModelConfig *config, JsonReader *reader) {
     Error reason;
     if (position_rope_check(&config->position, d_head, &reason)) return true;
     int64_t rotated = position_rope_rotated(&config->position, d_head);
-    bool by_heads = config->position.fraction == 1 && rotated % 2 != 0;
-    return json_reader_error(reader, by_heads ? "model.num_heads" : "model.position", "%s%s",
-                             reason.message, by_heads ? " (model.d_model / model.num_heads)" : "");
+    if (config->position.fraction == 1 && rotated % 2 != 0)
+        return json_reader_error(reader, "model.num_heads",
+                                 "model.d_model is %" PRId64 " and model.num_heads %" PRId64
+                                 ", which makes heads of %" PRId64
+                                 " elements; rope turns them in pairs and needs an even number",
+                                 config->d_model, config->num_heads, d_head);
+    return json_reader_error(reader, "model.position", "%s", reason.message);
 }
 
 static bool check_position(const ModelConfig *config, JsonReader *reader) {

@@ -59,7 +59,10 @@ Tokenizer *tokenizer_read_tiktoken(FileText file, Error *error) {
         if (line_end > line && line_end[-1] == '\r') line_end--;
         Error reason;
         if (line == line_end || read_line(tokenizer, line, line_end, &reason)) continue;
-        error_set(error, "%s: line %ld: %s", file.name, number, reason.message);
+        error_set(error,
+                  "%s: line %ld: %s; a tokenizer is a folder with vocab.json and merges.txt, a "
+                  "tokenizer.json, or lines \"base64 rank\" as tiktoken has them",
+                  file.name, number, reason.message);
         tokenizer_free(tokenizer);
         return NULL;
     }

@@ -179,7 +179,7 @@ static bool report_nonfinite(TrainStep *step, int64_t t, double rate, const Step
     bool loss = !isfinite(result->loss);
     return error_set(error,
                      "step %lld: the %s is not finite, learning rate %.3g; it arose %s; "
-                     "lower learning_rate.max or raise warmup_steps",
+                     "lower training.learning_rate.max or raise warmup_steps there",
                      (long long)t + 1, loss ? "loss" : "gradient norm", rate, where);
 }
 

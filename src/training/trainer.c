@@ -22,6 +22,7 @@ typedef struct Trainer {
     double start, seconds_before; /* of this process; of the run before it */
     double training_seconds;      /* spent in steps since the last row */
     int64_t training_steps;       /* made since the last row */
+    int64_t saved_step;           /* of the checkpoint, 0: none */
 } Trainer;
 
 TrainStepConfig trainer_step_config(const TrainerSetup *setup) {
@@ -48,7 +49,7 @@ static bool begin(Trainer *t, Error *error) {
     if (setup->resume && file_exists(setup->run->checkpoint) &&
         !checkpoint_load(setup->run->checkpoint, setup->model, &t->step.optimizer, state, error))
         return false;
-    t->result->first_step = state->step;
+    t->result->first_step = t->saved_step = state->step;
     t->seconds_before = state->seconds;
     return samples_truncate(setup->run->samples, state->step > 0 ? state->step : -1, error) &&
            run_log_open(&t->log, setup->run->log, state->step, error);
@@ -86,6 +87,7 @@ static bool save(Trainer *t, Error *error) {
                          &t->step.optimizer, &t->result->state, setup->config_json, error) ||
         !model_weights_save(setup->model, setup->run->model, error))
         return false;
+    t->saved_step = t->result->state.step;
     if (t->events->saved) t->events->saved(t->events->context, t->result->state.step);
     return true;
 }
@@ -137,13 +139,21 @@ static bool report(Trainer *t, double rate, const StepResult *step, const Evalua
     return true;
 }
 
+/* What is left when a step failed. */
+static bool name_checkpoint(const Trainer *t, Error *error) {
+    const Error reason = *error;
+    if (t->saved_step == 0) return error_set(error, "%s; there was no checkpoint yet", reason.message);
+    return error_set(error, "%s; the last good checkpoint is %s, of step %lld", reason.message,
+                     t->setup->run->checkpoint, (long long)t->saved_step);
+}
+
 /* One step with everything that is due after it. */
 static bool iterate(Trainer *t, Error *error) {
     const TrainConfig *config = t->setup->config;
     RunState *state = &t->result->state;
     StepResult step;
     double begun = omp_get_wtime(), rate = schedule_rate(&config->learning_rate, state->step);
-    if (!train_step_run(&t->step, state->step, rate, &step, error)) return false;
+    if (!train_step_run(&t->step, state->step, rate, &step, error)) return name_checkpoint(t, error);
     t->training_seconds += omp_get_wtime() - begun;
     t->training_steps++;
     state->step++;
