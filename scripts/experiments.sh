@@ -7,9 +7,9 @@
 #   scripts/experiments.sh extend       a model made to read four times as far, with its frequencies
 #                                       changed alone and after a little more training -> runs/extend/
 #
-# Options: --output DIR, --steps N (stories), --task-steps N, --threads N (0: all cores), and --set
-# KEY=VALUE for the stories' config, such as other data. A run that is there already is not repeated;
-# one that was stopped goes on. On two free cores `positions` takes about a quarter of an hour.
+# Options: --output DIR, --steps N (stories), --task-steps N, --tokens N (evaluated on), --threads N
+# (0: all cores), and --set KEY=VALUE for the stories' config, such as other data. A run that is there
+# already is not repeated; one that was stopped goes on.
 #
 # Options for the programs are kept as words in one variable, and split where they are used:
 # shellcheck disable=SC2086,SC2048
@@ -22,7 +22,7 @@ fail() {
     exit 2
 }
 
-experiment='' output='' steps=400 task_steps=400 threads=0 story_set=''
+experiment='' output='' steps=400 task_steps=400 tokens=131072 threads=0 story_set=''
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help)
@@ -30,12 +30,13 @@ while [ $# -gt 0 ]; do
         exit 0
         ;;
     positions | stories | tasks | extend) experiment=$1 ;;
-    --output | --steps | --task-steps | --threads | --set)
+    --output | --steps | --task-steps | --tokens | --threads | --set)
         [ $# -ge 2 ] || fail "$1 needs a value"
         case $1 in
         --output) output=$2 ;;
         --steps) steps=$2 ;;
         --task-steps) task_steps=$2 ;;
+        --tokens) tokens=$2 ;;
         --threads) threads=$2 ;;
         --set)
             case $2 in *[\ \'\"]*) fail "--set cannot hold blanks or quotes here" ;; esac
@@ -74,7 +75,7 @@ train() {
 loss_at() {
     run=$1 context=$2
     shift 2
-    ./evaluate --run "$run" --context "$context" --tokens 131072 --threads "$threads" $* 2>"$output/refused" |
+    ./evaluate --run "$run" --context "$context" --tokens "$tokens" --threads "$threads" $* 2>"$output/refused" |
         awk -v n="$context" '$1 == n { print $2; exit }'
 }
 

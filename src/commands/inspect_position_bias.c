@@ -158,7 +158,7 @@ static bool draw_vectors(const PositionPictures *pictures, const char *which, co
                          Error *error) {
     const ModelConfig *c = &pictures->model->config;
     int64_t K = c->position.max_distance, layers = c->num_layers < 16 ? c->num_layers : 16;
-    int64_t rows = 2 * K + 1, D = c->d_model / c->num_heads;
+    int64_t rows = K + 1, D = c->d_model / c->num_heads; /* a decoder never looks ahead */
     double *values = allocate((size_t)(layers * rows * D), sizeof *values);
     const double *panels[16];
     char *titles[16];

@@ -19,7 +19,7 @@ bool inspect_position_rows(const PositionPictures *pictures, Error *error);
 bool inspect_position_wavelengths(const PositionPictures *pictures, Error *error);
 /* What a relative scheme adds to the scores, per layer and head. */
 bool inspect_position_bias(const PositionPictures *pictures, Error *error);
-/* The trained vectors per distance of `shaw`. */
+/* The trained vectors of `shaw` for keys at a distance and at the query itself. */
 bool inspect_position_vectors(const PositionPictures *pictures, Error *error);
 
 #endif
