@@ -166,27 +166,27 @@ static void sgd_with_momentum_and_clipping(void **state) {
     optimizer_free(&optimizer);
 }
 
-/* Moments that decay below the smallest normal number would make every step several times slower, and
- * never end: 0.9 times the smallest subnormal rounds to itself. In every thread they must become 0. */
+/* Moments that decay below the smallest normal number would make every step several times slower, for
+ * good: 0.9 times the smallest subnormal rounds to itself. In every thread they must become 0. */
 static void vanishing_moments_become_zero(void **state) {
     (void)state;
-    enum { SIZE = 1 << 17, STEPS = 1000 };
+    enum { SIZE = 1 << 17, STEPS = 120 };
     const double smallest = sizeof(real) == sizeof(float) ? (double)FLT_MIN : DBL_MIN;
-    OptimizerConfig config = {OPTIMIZER_ADAMW, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8};
+    OptimizerConfig config = {OPTIMIZER_ADAMW, .beta1 = 0.5, .beta2 = 0.7, .eps = 1e-8};
     Optimizer optimizer;
     Error error;
     assert_true(optimizer_create(&optimizer, &config, SIZE, &error));
     real *theta = allocate_zeroed(SIZE, sizeof *theta);
     real *gradient = allocate_zeroed(SIZE, sizeof *gradient);
-    for (int i = 0; i < SIZE; i++) gradient[i] = (real)1e-15;
+    for (int i = 0; i < SIZE; i++) gradient[i] = (real)1e-18;
     optimizer_update(&optimizer, theta, gradient, 1, 1e-3);
     memset(gradient, 0, SIZE * sizeof *gradient);
     for (int step = 0; step < STEPS; step++) {
         optimizer_update(&optimizer, theta, gradient, 1, 1e-3);
-        if (step % 100 != 99) continue;
         for (int i = 0; i < SIZE; i++) {
             double m = fabs((double)optimizer.m[i]), v = (double)optimizer.v[i];
-            assert_true((m == 0 || m >= smallest) && (v == 0 || v >= smallest));
+            if ((m > 0 && m < smallest) || (v > 0 && v < smallest))
+                fail_msg("step %d: moments %g and %g", step, m, v);
         }
     }
     free(theta);

@@ -17,6 +17,7 @@ trap 'rm -rf "$folder"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$folder" || exit 1
 export PYTHONDONTWRITEBYTECODE=1
+export OMP_WAIT_POLICY=PASSIVE # tiny steps on a busy machine: waiting threads must not spin
 
 "$python" "$here/parity/parity.py" make "$folder" || exit 1
 for config in *.json; do

@@ -4,6 +4,7 @@
 # TINYLM_TEST_FULL=1 repeats the thread matrix ten times.
 set -u
 unset CDPATH OMP_NUM_THREADS OPENBLAS_NUM_THREADS
+export OMP_WAIT_POLICY=PASSIVE # tiny steps on a busy machine: waiting threads must not spin
 root=$(cd -- "$(dirname -- "$0")/.." && pwd)
 bin=$(cd -- "${BIN:-$root}" && pwd)
 work=$(mktemp -d) || exit 1
