@@ -113,8 +113,12 @@ check "an output that is a full disk" sh -c '
     ! "$0" encode --tokenizer one --input text >/dev/full 2>/dev/null' "$tokenize"
 
 # Constant memory: an endless pre-token, and one that is never anything else than its beginning.
-check "32 MB of one letter in little memory" sh -c '
+if nm "$tokenize" 2>/dev/null | grep -q __asan_init; then
+    check "32 MB of one letter in little memory # SKIP the sanitizers need much memory" true
+else
+    check "32 MB of one letter in little memory" sh -c '
     ulimit -v 400000
     head -c 32000000 /dev/zero | tr "\0" a | OMP_NUM_THREADS=1 "$0" encode --tokenizer one >/dev/null' "$tokenize"
+fi
 
 [ "$failures" -eq 0 ]
