@@ -167,7 +167,7 @@ check "MALLOC_PERTURB_=255 changes nothing" poisoned_heap
 # ---- the smallest shapes -------------------------------------------------------------------------
 smallest() {
     train small --set model.context_length=1 --set training.batch_size=1 --set model.num_heads=16 \
-        --set tokenizer.vocab_size=257 --set training.max_steps=5 || return 1
+        --set tokenizer.vocab_size=257 --set training.max_steps=5 --threads 4 || return 1
     "$bin/generate" --run small --prompt "The cat" --max-tokens 5 --temperature 0 >small.txt 2>>small.out ||
         { tail -n 3 small.out && return 1; }
     awk -F, 'NR > 1 && !($5 > 0 && $5 < 20) { print "loss " $5; bad = 1 } END { exit bad || NR != 6 }' small/log.csv &&

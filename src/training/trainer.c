@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "formats/model_weights.h"
 #include "training/run_log.h"
 #include "training/schedule.h"
@@ -58,7 +59,10 @@ static bool begin(Trainer *t, Error *error) {
 static bool validate(Trainer *t, Evaluation *validation, Error *error) {
     const TrainerSetup *setup = t->setup;
     RunState *state = &t->result->state;
-    if (!t->evaluator) t->evaluator = evaluator_new(setup->model, t->step.tapes);
+    /* A batch with fewer rows than threads trains on a single tape: too few to lend. */
+    bool lend = t->step.workers == parallel_threads();
+    if (!t->evaluator)
+        t->evaluator = evaluator_new(setup->model, lend ? t->step.tapes : NULL);
     EvaluationOptions options = {.token_bytes = setup->token_bytes};
     if (!evaluate(t->evaluator, &setup->validation, &options, validation, error)) return false;
     t->result->validation = *validation;
