@@ -1,10 +1,10 @@
 /* Speed of generation against the limits of the machine, all measured in turns in one run.
  *
- *   one story      every token reads all weights once: bytes of weights a second over the bandwidth that
- *                  a loop reaches which only reads them
+ *   one story      every token reads all weights once: bytes of weights a second over the
+ *                  bandwidth that a loop reaches which only reads them
  *   eight stories  the weights are read once for all: tokens a second over those of one story
- *   prompt         one pass: FLOP/s (attention counted causal, logits of the last token only) over those
- *                  of the same linear layers alone
+ *   prompt         one pass: FLOP/s (attention counted causal, logits of the last token only)
+ *                  over those of the same linear layers alone
  * Medians. */
 #include <omp.h>
 #include <stdio.h>
@@ -127,10 +127,11 @@ static int bench_shape(const GenerationShape *shape, double seconds) {
         rounds++;
     }
     double weights = (double)model_matmul_parameters(model) * sizeof(real);
-    double bandwidth = (double)model->parameters.size * sizeof(real) / bench_median(reading, rounds);
+    double bytes = (double)model->parameters.size * sizeof(real);
+    double bandwidth = bytes / bench_median(reading, rounds);
     double single = bench_median(one, rounds), batch = bench_median(eight, rounds);
     double rate = flops / bench_median(layers, rounds), pass = bench_median(prompt, rounds);
-    double attention = 2.0 * (double)(shape->L * shape->C) * (double)shape->T * (double)(shape->T + 1);
+    double attention = 2.0 * (double)(shape->L * shape->C * shape->T * (shape->T + 1));
     double pass_rate = (flops + attention + 2.0 * (double)(shape->vocab * shape->C)) / pass;
     printf("%s: kernel %s, %d threads, %d rounds\n", shape->name, parallel_blas_kernel(),
            parallel_threads(), rounds);

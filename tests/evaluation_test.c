@@ -21,8 +21,8 @@ static int draw_ids(void **state) {
     return 0;
 }
 
-/* −ln p(ids[start + at + 1]) for a window that begins at `start`, with the logits of the whole window
- * and sums in double. */
+/* −ln p(ids[start + at + 1]) for a window that begins at `start`, with the logits of the whole
+ * window and sums in double. */
 static double expected_loss(const Model *model, Tape *tape, int64_t start, int64_t at) {
     int32_t window[64];
     for (int64_t i = 0; i <= at; i++) window[i] = (int32_t)ids[start + i];

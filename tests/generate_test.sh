@@ -1,6 +1,6 @@
 #!/bin/sh
-# ./generate and ./evaluate from outside: golden ids, options, edges, errors. The models are made here: an untrained one
-# (tests/golden) and one trained for a moment on the same few lines.
+# ./generate and ./evaluate from outside: golden ids, options, edges, errors. The models are made here:
+# an untrained one (tests/golden) and one trained for a moment on the same few lines.
 set -u
 unset CDPATH
 here=$(cd -- "$(dirname -- "$0")" && pwd)
@@ -34,12 +34,18 @@ refuses() {
     "$@" >refused.out
     got=$?
     cat errors
-    [ $got -eq "$status" ] && [ "$(wc -l <errors)" -eq 1 ] && grep -qF -- "$words" errors && [ ! -s refused.out ]
+    [ $got -eq "$status" ] && [ "$(wc -l <errors)" -eq 1 ] && grep -qF -- "$words" errors &&
+        [ ! -s refused.out ]
 }
 
-"$bin/train" config.json --run untrained >train.out 2>&1 || { sed 's/^/# /' train.out; exit 1; }
-"$bin/train" config.json --run runs/short --threads 1 --set training.max_steps=60 --set 'training.learning_rate={"max":1e-2}' \
-    >train.out 2>&1 || { sed 's/^/# /' train.out; exit 1; }
+train() {
+    "$bin/train" config.json "$@" >train.out 2>&1 && return
+    sed 's/^/# /' train.out
+    return 1
+}
+train --run untrained || exit 1
+train --run runs/short --threads 1 --set training.max_steps=60 \
+    --set 'training.learning_rate={"max":1e-2}' || exit 1
 
 # ---- golden ----
 
@@ -47,7 +53,8 @@ golden() {
     while IFS= read -r line; do
         prompt=${line% : *}
         expected="$prompt ${line#* : }"
-        got=$(generate --run untrained --temperature 0 --max-tokens 40 --ids --prompt-ids "$prompt" "$@")
+        got=$(generate --run untrained --temperature 0 --max-tokens 40 --ids --prompt-ids "$prompt" \
+            "$@")
         # the story may end early, at the end of text (id 0)
         case "$expected " in
         "$got "*) [ "$got" = "$expected" ] || [ "${got##* }" = 0 ] || return 1 ;;
@@ -73,7 +80,10 @@ fi
 
 generate --prompt "The fox" >first.txt
 cp errors times.txt
-timing() { grep -qE '^prompt: [0-9]+ tokens, [0-9]+ tokens/s; generation: [0-9]+ tokens, [0-9]+ tokens/s$' times.txt; }
+timing() {
+    rate='[0-9]+ tokens, [0-9]+ tokens/s'
+    grep -qE "^prompt: $rate; generation: $rate\$" times.txt
+}
 check "the newest run is taken, and the times are told on stderr" timing
 same_again() { generate --prompt "The fox" | cmp - first.txt; }
 check "the same seed tells the same story" same_again
@@ -88,7 +98,8 @@ check "several stories stand under each other, and the first is the one told alo
 echo_exactly() { # FILE: the prompt comes out byte for byte, followed by what was generated
     size=$(wc -c <"$1")
     generate --prompt-file "$1" --max-tokens 3 >out.txt && head -c "$size" out.txt | cmp - "$1" &&
-        [ "$(wc -c <out.txt)" -gt "$size" ] && generate --prompt-file - --max-tokens 3 <"$1" | cmp - out.txt
+        [ "$(wc -c <out.txt)" -gt "$size" ] &&
+        generate --prompt-file - --max-tokens 3 <"$1" | cmp - out.txt
 }
 printf 'a\000b\r\nThe \303\266 \377 fox' >odd.txt
 check "a prompt with NUL, CRLF, bad bytes and no newline comes out as it was" echo_exactly odd.txt
@@ -98,15 +109,19 @@ yes 'The river was wide.' | head -n 1200 >long.txt
 check "a prompt of ten thousand tokens" echo_exactly long.txt
 nothing() { [ "$(generate --prompt "The fox" --max-tokens 0)" = "The fox" ]; }
 check "no tokens: the prompt alone" nothing
-empty_prompt() { generate --prompt "" --max-tokens 20 >a && generate --max-tokens 20 | cmp - a && [ "$(wc -c <a)" -gt 1 ]; }
+empty_prompt() {
+    generate --prompt "" --max-tokens 20 >a && generate --max-tokens 20 | cmp - a &&
+        [ "$(wc -c <a)" -gt 1 ]
+}
 check "an empty prompt begins at the end-of-text token, which is not shown" empty_prompt
 stops() {
-    generate --prompt "The fox" --temperature 0 --max-tokens 60 --stop "never there" >whole.txt || return 1
+    set -- --prompt "The fox" --temperature 0 --max-tokens 60
+    generate "$@" --stop "never there" >whole.txt || return 1
     stop=$(cut -c 20-23 whole.txt | head -n 1) # four characters of the story itself
-    generate --prompt "The fox" --temperature 0 --max-tokens 60 --stop zzz --stop "$stop" >cut.txt || return 1
+    generate "$@" --stop zzz --stop "$stop" >cut.txt || return 1
     size=$(($(wc -c <cut.txt) - 1))
-    [ "$size" -lt "$(wc -c <whole.txt)" ] && head -c $size whole.txt >a && head -c $size cut.txt | cmp - a &&
-        ! tail -c +8 cut.txt | grep -qF -- "$stop"
+    [ "$size" -lt "$(wc -c <whole.txt)" ] && head -c $size whole.txt >a &&
+        head -c $size cut.txt | cmp - a && ! tail -c +8 cut.txt | grep -qF -- "$stop"
 }
 check "a stop text ends the story before it" stops
 same_by_ids() {
@@ -126,7 +141,7 @@ logprobs() {
     # greedy: no runner-up is likelier; ln p is the fourth column; ids as by --ids
     awk -F '\t' 'NR == 1 { next }
         { n++; p = $3; if ($4 > 1e-6 || (exp($4) - p) ^ 2 > 1e-10) exit 1
-          for (i = 5; i <= NF; i++) { k = split($i, word, " "); if (word[k] > p) exit 1; p_last = word[k] }
+          for (i = 5; i <= NF; i++) { k = split($i, word, " "); if (word[k] > p) exit 1 }
           if (NF != 8) exit 1 }
         END { if (n < 1) exit 1 }' table.txt || return 1
     awk -F '\t' 'NR > 1 { printf " %s", $1 } END { print "" }' table.txt >tail.txt
@@ -141,13 +156,15 @@ talks() {
 }
 check "--interactive tells a story for each line" talks
 threads() {
-    generate --prompt "The fox" --temperature 0 --threads 1 >a && generate --prompt "The fox" --temperature 0 --threads 3 | cmp - a
+    generate --prompt "The fox" --temperature 0 --threads 1 >a &&
+        generate --prompt "The fox" --temperature 0 --threads 3 | cmp - a
 }
 check "the number of threads changes nothing" threads
 padded() {
-    "$bin/train" config.json --run padded --set model.vocab_size=400 >train.out 2>&1 || { cat train.out; return 1; }
+    train --run padded --set model.vocab_size=400 || return 1
     generate --run padded --ids --num 20 --temperature 5 --max-tokens 50 >ids.txt || return 1
-    grep -v -- '----' ids.txt | tr ' ' '\n' | awk '$1 >= 300 { exit 1 } { n++ } END { if (n < 200) exit 1 }'
+    grep -v -- '----' ids.txt | tr ' ' '\n' |
+        awk '$1 >= 300 { exit 1 } { n++ } END { if (n < 200) exit 1 }'
 }
 check "padded rows of the vocabulary are never drawn" padded
 interrupted() {
@@ -161,8 +178,15 @@ interrupted() {
     [ $status -eq 130 ] && grep -q '^---- 2 ----$' long.out
 }
 check "an interrupt ends the stories, prints them and exits with 130" interrupted
-full_disk() { "$bin/generate" --max-tokens 5 >/dev/full 2>errors; [ $? -eq 1 ] && tail -n 1 errors | grep -q '^generate: '; }
-if [ -e /dev/full ]; then check "a full disk is an error" full_disk; else skip "a full disk" "no /dev/full"; fi
+full_disk() {
+    "$bin/generate" --max-tokens 5 >/dev/full 2>errors
+    [ $? -eq 1 ] && tail -n 1 errors | grep -q '^generate: '
+}
+if [ -e /dev/full ]; then
+    check "a full disk is an error" full_disk
+else
+    skip "a full disk is an error" "no /dev/full"
+fi
 
 # ---- refusals ----
 
@@ -177,17 +201,21 @@ check "a prompt file that is not there" refuses 1 "absent.txt" generate --prompt
 check "text for a model without tokenizer" refuses 1 "--prompt-ids" generate --run bare --prompt a
 check "ids that are none" refuses 1 "'x'" generate --prompt-ids "1 x"
 check "ids outside of the vocabulary" refuses 1 "'300'" generate --prompt-ids "1 300"
-no_runs() { mkdir -p elsewhere && cd elsewhere && refuses 1 "runs" generate --prompt a; status=$?; cd ..; return $status; }
+no_runs() { mkdir -p elsewhere && (cd elsewhere && refuses 1 "runs" generate --prompt a); }
 check "no runs at all" no_runs
 damaged() {
-    cp -R runs/short broken && printf 'x' >broken/model.safetensors && refuses 1 "model.safetensors" generate --run broken
+    cp -R runs/short broken && printf 'x' >broken/model.safetensors &&
+        refuses 1 "model.safetensors" generate --run broken
 }
 check "a damaged model" damaged
 
 # ---- evaluate ----
 
 value() { awk -v name="$1" 'index($0, name " ") == 1 { print $NF }' "$2"; }
-close_to() { awk -v a="$1" -v b="$2" -v limit="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= limit) }'; }
+close_to() { # A B LIMIT
+    awk -v a="$1" -v b="$2" -v limit="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= limit) }'
+}
+calculate() { awk "BEGIN { print $1 }"; }
 counts() {
     evaluate --run runs/short --text text.txt >e.txt || return 1
     cat e.txt
@@ -195,26 +223,46 @@ counts() {
     tokens=$(value tokens e.txt) bytes=$(value bytes e.txt) loss=$(value loss e.txt)
     # every target but the first token's counts; its bytes are at most a few
     [ "$bytes" -lt "$size" ] && [ "$bytes" -ge $((size - 12)) ] &&
-        close_to "$(value perplexity e.txt)" "$(awk -v l="$loss" 'BEGIN { print exp(l) }')" 0.01 &&
-        close_to "$(value 'bits per byte' e.txt)" "$(awk -v l="$loss" -v t="$tokens" -v b="$bytes" 'BEGIN { print l * t / b / log(2) }')" 1e-4
+        close_to "$(value perplexity e.txt)" "$(calculate "exp($loss)")" 0.01 &&
+        close_to "$(value 'bits per byte' e.txt)" "$(calculate "$loss * $tokens / $bytes / log(2)")" 1e-4
 }
 check "loss, perplexity and bits per byte belong together, and all of the text counts" counts
 own_text() { evaluate --run runs/short >own.txt && cmp own.txt e.txt; }
 check "without --text it is the run's validation text" own_text
 from_logits() {
-    evaluate --run untrained --ids "5 17 9 250" --logits >logits.txt && evaluate --run untrained --ids "5 17 9 250" >loss.txt || return 1
+    set -- --run untrained --ids "5 17 9 250"
+    evaluate "$@" --logits >logits.txt && evaluate "$@" >loss.txt || return 1
     cat loss.txt
     # −ln p of 17, 9, 250 from the first three lines
     mean=$(awk -v wanted="17 9 250" 'BEGIN { split(wanted, target, " ") }
-        NR <= 3 { sum = 0; for (i = 1; i <= NF; i++) sum += exp($i); total += log(sum) - $(target[NR] + 1) }
+        NR <= 3 { sum = 0; for (i = 1; i <= NF; i++) sum += exp($i)
+                  total += log(sum) - $(target[NR] + 1) }
         NF != 300 { exit 1 } END { printf "%.7f", total / 3 }' logits.txt)
     [ "$(wc -l <logits.txt)" -eq 4 ] && close_to "$mean" "$(value loss loss.txt)" 1e-5
 }
 check "--logits prints all logits, which give the loss" from_logits
-trained() { close_to "$(value loss e.txt)" 0 3 && evaluate --run untrained --text text.txt >u.txt && ! close_to "$(value loss u.txt)" 0 5; }
+trained() {
+    evaluate --run untrained --text text.txt >u.txt && ! close_to "$(value loss u.txt)" 0 5 &&
+        close_to "$(value loss e.txt)" 0 3
+}
 check "training has lowered the loss" trained
-from_checkpoint() { evaluate --model runs/short/checkpoint.safetensors --text text.txt | cmp - e.txt; }
+from_checkpoint() {
+    evaluate --model runs/short/checkpoint.safetensors --text text.txt | cmp - e.txt
+}
 check "a checkpoint is a model too" from_checkpoint
+tasks() { # the same sequences as at the end of the training, so the same loss
+    cat >task.json <<'EOF'
+{"name": "copy", "data": {"task": "copy", "length": 4, "symbols": 5},
+ "model": {"context_length": 12, "d_model": 16, "num_layers": 1, "num_heads": 2, "d_ff": 32},
+ "training": {"batch_size": 4, "max_steps": 3}}
+EOF
+    "$bin/train" task.json --run copy >train.out 2>&1 && evaluate --run copy >task.txt || return 1
+    cat task.txt
+    loss=$(sed -n 's/^validation: loss \([0-9.]*\).*/\1/p' train.out)
+    close_to "$(value loss task.txt)" "$loss" 1e-4 && [ "$(value sequences task.txt)" -eq 80 ] &&
+        close_to "$(value accuracy task.txt)" 0.5 0.5
+}
+check "a run of a built-in task" tasks
 check "evaluate: --logits without --ids" refuses 2 "--ids" evaluate --run untrained --logits
 check "evaluate: ids outside of the vocabulary" refuses 1 "'300'" evaluate --run untrained --ids "1 300"
 printf 'a' >short.txt
@@ -225,9 +273,10 @@ check "evaluate: a text of one token" refuses 1 "too short" evaluate --run untra
 models=${TINYLM_SHARED:-$here/../../shared}/data/models
 if [ -f "$models/stories260K.bin" ]; then
     lily() {
-        generate --model "$models/stories260K.bin" --tokenizer "$models/tok512.bin" --temperature 0 --max-tokens 40 >lily.txt
+        generate --model "$models/stories260K.bin" --tokenizer "$models/tok512.bin" \
+            --temperature 0 --max-tokens 40 >lily.txt
         cat lily.txt
-        grep -q '^Once upon a time, there was a little girl named Lily. She loved to play outside in the park' lily.txt
+        grep -q '^Once upon a time, there was a little girl named Lily. She loved to play outside' lily.txt
     }
     check "stories260K.bin tells of Lily" lily
 else

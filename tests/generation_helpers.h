@@ -1,5 +1,5 @@
-/* Shared by the tests of generation, evaluation and weights: a model so small that everything about it
- * can be tried. */
+/* Shared by the tests of generation, evaluation and weights: a model so small that everything about
+ * it can be tried. */
 #ifndef TINYLM_TESTS_GENERATION_HELPERS_H
 #define TINYLM_TESTS_GENERATION_HELPERS_H
 

@@ -1,4 +1,5 @@
-/* Generation: the same ids with and without a cache, for any cut of the prompt, alone or in a batch. */
+/* Generation: the same ids with and without a cache, for any cut of the prompt, alone or in a
+ * batch. */
 #include "generation_helpers.h"
 
 #include <math.h>
@@ -77,7 +78,8 @@ static void assert_same(const Told *a, const Told *b, int64_t count) {
             assert_true(fabs((double)(a->logits[i][v] - b->logits[i][v])) < 1e-4);
 }
 
-/* Prompts of 1, T − 1, T, T + 1 and many tokens; the prompt whole, one by one, and in blocks of 3. */
+/* Prompts of 1, T − 1, T, T + 1 and many tokens; the prompt whole, one by one, and in blocks of
+ * 3. */
 static void assert_cache_changes_nothing(const ModelConfig *config) {
     Model *model = tiny_model(config);
     static Told whole, other;
@@ -138,8 +140,8 @@ static void whatever_the_positions(void **state) {
     }
 }
 
-/* With a document mask a token sees nothing from before the last separator: the ids after it are those
- * that follow when the prompt begins there. */
+/* With a document mask a token sees nothing from before the last separator: the ids after it are
+ * those that follow when the prompt begins there. */
 static void documents_do_not_see_each_other(void **state) {
     (void)state;
     ModelConfig config = tiny_config();
@@ -165,8 +167,8 @@ static void documents_do_not_see_each_other(void **state) {
     model_free(model);
 }
 
-/* The ids of a story depend on its number and the seed, not on who else is in the batch and when the
- * others end. */
+/* The ids of a story depend on its number and the seed, not on who else is in the batch and when
+ * the others end. */
 static void a_batch_tells_what_single_stories_tell(void **state) {
     (void)state;
     const ModelConfig config = tiny_config();

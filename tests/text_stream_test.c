@@ -30,8 +30,8 @@ static int free_tokenizer(void **state) {
     return 0;
 }
 
-/* Feeds ids up to −1, and compares what is shown after each: pieces are separated by '|', "." stands
- * at the place of the end, and what comes after '/' is shown at the end. */
+/* Feeds ids up to −1, and compares what is shown after each: pieces are separated by '|', "."
+ * stands at the place of the end, and what comes after '/' is shown at the end. */
 static void assert_shown(const int *ids, const char *const *stops, int stop_count,
                          const char *expected) {
     TextStream stream;

@@ -114,8 +114,8 @@ static bool is_task(const Subject *s) {
     return s->config && s->config->data.task != TASK_NONE;
 }
 
-/* The validation text that the run was trained with, from the cache when it is there; or its task, with
- * the sequences that it was validated on. */
+/* The validation text that the run was trained with, from the cache when it is there; or its task,
+ * with the sequences that it was validated on. */
 static bool open_validation(Subject *s, Error *error) {
     if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path))
         return error_set(error,

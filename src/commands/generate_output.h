@@ -1,4 +1,5 @@
-/* What ./generate prints: stories as text while they are told, or ids, or tables of probabilities. */
+/* What ./generate prints: stories as text while they are told, or ids, or tables of
+ * probabilities. */
 #ifndef TINYLM_COMMANDS_GENERATE_OUTPUT_H
 #define TINYLM_COMMANDS_GENERATE_OUTPUT_H
 
@@ -18,9 +19,9 @@ typedef enum OutputForm {
     OUTPUT_LOGPROBS /* one line a token: id, its text, its probability, and the likeliest others */
 } OutputForm;
 
-/* One story is printed as it comes; of several each is kept until all are told, and then they follow
- * each other, under a line with their number. Everything goes to stdout. The arguments must outlive
- * the output. */
+/* One story is printed as it comes; of several each is kept until all are told, and then they
+ * follow each other, under a line with their number. Everything goes to stdout. The arguments must
+ * outlive the output. */
 typedef struct Output Output;
 Output *output_new(OutputForm form, const ModelFile *file, const Prompt *prompt, int64_t stories,
                    const char *const *stops, int stop_count);

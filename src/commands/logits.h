@@ -7,8 +7,8 @@
 
 #include "model/transformer.h"
 
-/* Ids from text, separated by blanks, commas or line ends; for the caller to free. Errors: none at all,
- * something that is no number, an id that the model does not have. */
+/* Ids from text, separated by blanks, commas or line ends; for the caller to free. Errors: none at
+ * all, something that is no number, an id that the model does not have. */
 bool ids_parse(const char *text, int64_t vocab_size, int32_t **ids, int64_t *count, Error *error);
 
 /* One line per position with all vocab_size logits, separated by a blank, 9 significant digits. The

@@ -59,7 +59,8 @@ static void copy_cache(const Generator *g, int64_t from, int64_t to) {
 
 /* ---- logits ---- */
 
-/* Where the document of each position in [begin, end) begins, counted from the window's beginning. */
+/* Where the document of each position in [begin, end) begins, counted from the window's
+ * beginning. */
 static void find_starts(const Generator *g, const int32_t *ids, int64_t begin, int64_t end,
                         int32_t *starts) {
     int64_t start = begin;

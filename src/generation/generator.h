@@ -1,15 +1,16 @@
 /* Writing on: from a prompt, one token after the other.                              [handout §6]
  *
- * The prompt goes through the model in one pass (a very long one in blocks), with matrix products; each
- * further token is one row, and attention finds the keys and values of what came before in a cache.
- * Several stories that begin with the same prompt are one batch: the weights, which set the pace, are
- * read once for all of them.
+ * The prompt goes through the model in one pass (a very long one in blocks), with matrix products;
+ * each further token is one row, and attention finds the keys and values of what came before in a
+ * cache. Several stories that begin with the same prompt are one batch: the weights, which set the
+ * pace, are read once for all of them.
  *
- * The model attends to at most context_length = L tokens. A sequence of n ≤ L tokens is seen whole. When
- * a token would be the (L + 1)th of the window, the window keeps its last ⌊L/2⌋ tokens, at positions
- * from 0 on, and takes the new one; so it always begins at
+ * The model attends to at most context_length = L tokens. A sequence of n ≤ L tokens is seen whole.
+ * When a token would be the (L + 1)th of the window, the window keeps its last ⌊L/2⌋ tokens, at
+ * positions from 0 on, and takes the new one; so it always begins at
  *   0 for n ≤ L, else at ⌈(n − L) / s⌉ · s with s = L − ⌊L/2⌋,
- * which depends on n alone: how a prompt was cut up, or whether there is a cache, changes nothing. */
+ * which depends on n alone: how a prompt was cut up, or whether there is a cache, changes
+ * nothing. */
 #ifndef TINYLM_GENERATION_GENERATOR_H
 #define TINYLM_GENERATION_GENERATOR_H
 
@@ -51,13 +52,13 @@ typedef struct GeneratorTimes {
     double prompt_seconds, seconds;
 } GeneratorTimes;
 
-/* What generate would refuse before its first token: an empty prompt, an id outside of the vocabulary,
- * settings out of range. */
+/* What generate would refuse before its first token: an empty prompt, an id outside of the
+ * vocabulary, settings out of range. */
 bool generate_check(const Model *model, const int32_t *prompt, int64_t count,
                     const GeneratorOptions *options, Error *error);
 
-/* Continues `prompt` (count ≥ 1 ids). `times` may be NULL. Errors: those of generate_check; logits that
- * are not finite. */
+/* Continues `prompt` (count ≥ 1 ids). `times` may be NULL. Errors: those of generate_check; logits
+ * that are not finite. */
 bool generate(const Model *model, const int32_t *prompt, int64_t count,
               const GeneratorOptions *options, GeneratorTimes *times, Error *error);
 

@@ -8,7 +8,8 @@
 
 /* Below this temperature the likeliest id is taken: a quotient by it could overflow. */
 static const double GREEDY_BELOW = 1e-5;
-/* Shares are compared with p up to this, which is what a logit's rounding to float leaves of them. */
+/* Shares are compared with p up to this, which is what a logit's rounding to float leaves of
+ * them. */
 static const double SHARE_ROUNDING = 1e-6;
 
 SamplerConfig sampler_config_default(void) {
@@ -67,8 +68,9 @@ static void swap(Candidate *a, Candidate *b) {
     *b = kept;
 }
 
-/* Brings the `wanted` likeliest candidates to the front, in order, or fewer: as soon as their weights
- * reach `enough`. Returns how many. The heap shrinks from its end, where the popped ones gather. */
+/* Brings the `wanted` likeliest candidates to the front, in order, or fewer: as soon as their
+ * weights reach `enough`. Returns how many. The heap shrinks from its end, where the popped ones
+ * gather. */
 static int64_t select_likeliest(Candidate *candidates, int64_t count, int64_t wanted,
                                 double enough) {
     for (int64_t i = count / 2 - 1; i >= 0; i--) sift_down(candidates, count, i);

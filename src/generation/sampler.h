@@ -1,12 +1,12 @@
 /* From logits to the next token.                                                    [handout §6]
  *
  * In this order: repetition penalty, temperature, top-k, top-p, min-p, draw.
- *   repetition penalty r   logit / r where the logit is positive, logit · r where it is negative, for
- *                          ids that have occurred                            (Keskar et al. 2019)
+ *   repetition penalty r   logit / r where the logit is positive, logit · r where it is negative,
+ *                          for ids that have occurred                            (Keskar et al. 2019)
  *   temperature t          p_i ∝ e^(logit_i / t); below 1e-5 the likeliest id is taken (greedy)
  *   top-k                  the k likeliest ids, exactly k of them; 0 or more than there are: all
- *   top-p                  of what is left, the smallest set of likeliest ids whose share reaches p,
- *                          at least one                                      (Holtzman et al. 2019)
+ *   top-p                  of what is left, the smallest set of likeliest ids whose share reaches
+ *                          p, at least one                                      (Holtzman et al. 2019)
  *   min-p                  of what is left, ids at least m times as likely as the likeliest one
  * Among equally likely ids the lower one comes first, everywhere. */
 #ifndef TINYLM_GENERATION_SAMPLER_H

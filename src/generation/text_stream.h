@@ -1,6 +1,6 @@
-/* From the ids of one story to the text to be shown: only whole characters, up to a token that ends a
- * text or up to a stop text, which are not shown. Whatever might still turn out to be the beginning of
- * a stop text is held back until it cannot be one any more. */
+/* From the ids of one story to the text to be shown: only whole characters, up to a token that ends
+ * a text or up to a stop text, which are not shown. Whatever might still turn out to be the
+ * beginning of a stop text is held back until it cannot be one any more. */
 #ifndef TINYLM_GENERATION_TEXT_STREAM_H
 #define TINYLM_GENERATION_TEXT_STREAM_H
 
@@ -23,8 +23,9 @@ void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint3
                       const char *const *stops, int stop_count);
 void text_stream_free(TextStream *stream);
 
-/* Adds an id. The text that can be shown now belongs to the stream and is valid until the next call;
- * it may be empty and is not NUL-terminated. Afterwards stream->ended says whether the story is over. */
+/* Adds an id. The text that can be shown now belongs to the stream and is valid until the next
+ * call; it may be empty and is not NUL-terminated. Afterwards stream->ended says whether the story
+ * is over. */
 const char *text_stream_add(TextStream *stream, uint32_t id, size_t *length);
 /* No more ids come: the text that was held back, if the story is not over anyway. */
 const char *text_stream_finish(TextStream *stream, size_t *length);

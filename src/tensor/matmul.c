@@ -54,9 +54,9 @@ static inline __attribute__((always_inline)) void dots(const int R, const int C,
         }
 }
 
-/* Few rows: C = alpha · A Bᵀ + beta · C reads B once, at the speed of memory: as four long streams, each
- * a quarter of it, which reach 0.95 to 1 of the bandwidth (four neighbouring rows at a time: 0.75). gemm
- * would first put all of B into another order, which takes longer than the product. */
+/* Few rows: C = alpha · A Bᵀ + beta · C reads B once, at the speed of memory: as four long streams,
+ * each a quarter of it, which reach 0.95 to 1 of the bandwidth (four neighbouring rows at a time:
+ * 0.75). gemm would first put all of B into another order, which takes longer than the product. */
 enum { FEW_ROWS = 20 };
 static void few_rows_product(int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                              int64_t lda, const real *b, int64_t ldb, real beta, real *c,
@@ -75,8 +75,8 @@ static void few_rows_product(int64_t m, int64_t n, int64_t k, real alpha, const 
 #undef DOTS
 }
 
-/* One row of A, B as it is: c = alpha · a B + beta · c, four rows of B at a time. (Attention of a token
- * that is generated: B are the values of one head.) */
+/* One row of A, B as it is: c = alpha · a B + beta · c, four rows of B at a time. (Attention of a
+ * token that is generated: B are the values of one head.) */
 static void row_product(int64_t n, int64_t k, real alpha, const real *a, const real *b, int64_t ldb,
                         real beta, real *c) {
     for (int64_t i = 0; i < n; i++) c[i] = beta != 0 ? beta * c[i] : 0;

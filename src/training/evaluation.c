@@ -59,8 +59,8 @@ struct Evaluator {
     Tape *tapes;
     bool own_tapes;
     int threads;
-    /* Of one round: slices of `rows` sequences of T positions, as many as the threads take in a short
-     * time. The buffers have room for `capacity` positions. */
+    /* Of one round: slices of `rows` sequences of T positions, as many as the threads take in a
+     * short time. The buffers have room for `capacity` positions. */
     int64_t slices, rows, T, capacity;
     int32_t *ids, *targets, *document_start, *predictions;
     real *weights, *losses;

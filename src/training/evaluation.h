@@ -1,11 +1,11 @@
-/* The loss of a model on sequences that are not trained on.                       [handout §4.1, §5.3]
+/* The loss of a model on sequences that are not trained on.                     [handout §4.1, §5.3]
  *
  *   loss = −Σ ln p(target) / tokens,  perplexity = e^loss,
  *   bits per byte = −Σ log₂ p(target) / bytes of the text that the targets stand for
  *
  * Bits per byte do not depend on the tokenizer. Sequences are shared out over the team, a few at a
- * time, each thread with a tape of its own, as in training. The sums are added up in the order of the
- * sequences, so that they do not depend on the number of threads. */
+ * time, each thread with a tape of its own, as in training. The sums are added up in the order of
+ * the sequences, so that they do not depend on the number of threads. */
 #ifndef TINYLM_TRAINING_EVALUATION_H
 #define TINYLM_TRAINING_EVALUATION_H
 
@@ -22,8 +22,8 @@ typedef struct EvaluationRow {
     int64_t length;          /* positions filled, 1 … T; preset to T */
 } EvaluationRow;
 
-/* Sequences numbered 0 … count − 1. `fill` is called from several threads at once and must depend on
- * nothing but the index. All sequences but the last must have the length T. */
+/* Sequences numbered 0 … count − 1. `fill` is called from several threads at once and must depend
+ * on nothing but the index. All sequences but the last must have the length T. */
 typedef struct EvaluationSource {
     int64_t count, T;
     void (*fill)(const void *context, int64_t index, EvaluationRow *row);
@@ -43,8 +43,8 @@ typedef struct EvaluationWindows {
 
 /* Every target once: windows side by side, the last one as short as it comes out. */
 EvaluationWindows evaluation_windows_all(const NpyArray *ids, int64_t T, int64_t separator);
-/* `count` windows at fixed places, evenly spaced from the first to the last that fits; all windows side
- * by side when that is not more than `count`. */
+/* `count` windows at fixed places, evenly spaced from the first to the last that fits; all windows
+ * side by side when that is not more than `count`. */
 EvaluationWindows evaluation_windows_spread(const NpyArray *ids, int64_t T, int64_t count,
                                             int64_t separator);
 /* The windows as a source; they must outlive it. */
@@ -67,7 +67,8 @@ double evaluation_bits_per_byte(const Evaluation *evaluation); /* NaN when bytes
 
 /* ---- doing it ---- */
 
-/* Memory for evaluating, kept from one time to the next: after the first time nothing is allocated. */
+/* Memory for evaluating, kept from one time to the next: after the first time nothing is
+ * allocated. */
 typedef struct Evaluator Evaluator;
 
 /* `tapes`: one per thread of the team, lent by the caller (training's own: whatever they hold is
@@ -85,8 +86,8 @@ typedef struct EvaluationOptions {
     void *progress_context;
 } EvaluationOptions;
 
-/* Evaluates all sequences of the source; `options` may be NULL. Errors: no sequences, an id outside of
- * the vocabulary, a T beyond what the model's positions reach, a loss that is not finite. */
+/* Evaluates all sequences of the source; `options` may be NULL. Errors: no sequences, an id outside
+ * of the vocabulary, a T beyond what the model's positions reach, a loss that is not finite. */
 bool evaluate(Evaluator *evaluator, const EvaluationSource *source,
               const EvaluationOptions *options, Evaluation *result, Error *error);
 
