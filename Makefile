@@ -112,11 +112,12 @@ asan:
 # Speed and memory; nothing here is a test.
 $(BUILD)/bench: $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench*.c)) $(BUILD)/libtinylm.a
 	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -o $@
-bench: $(BUILD)/bench
+bench: $(BUILD)/bench $(BUILD)/make_tales $(BIN)/tokenize
 	$(BUILD)/bench train tiny
 	$(BUILD)/bench train cs336
 	$(BUILD)/bench generate tiny
 	$(BUILD)/bench generate cs336
+	TOKENIZE=$(BIN)/tokenize BENCH=$(BUILD)/bench TALES=$(BUILD)/make_tales scripts/bench_tokenizer.sh
 bench-peers: $(BUILD)/bench
 	BENCH=$(BUILD)/bench scripts/bench_peers.sh --shape tiny
 	BENCH=$(BUILD)/bench scripts/bench_peers.sh --shape cs336
