@@ -143,9 +143,16 @@ thread_count() {
     "$bin/train" tiny.json --run "count$1" --fresh --threads "$1" --set training.max_steps=100000 \
         >"count.out" 2>&1 &
     child=$!
-    sleep 2 # past the start, when OpenBLAS has not been told yet that it is not to use threads
+    # Past the start, when OpenBLAS has not been told yet that it is not to use threads: until it
+    # has computed for half a second, which takes long on a busy machine.
+    for _ in $(seq 300); do
+        sleep 0.1
+        ticks=$(awk '{ print $14 + $15 }' "/proc/$child/stat")
+        [ "${ticks:-50}" -lt 50 ] || break
+    done
     count=$(find "/proc/$child/task" -mindepth 1 -maxdepth 1 2>/dev/null | wc -l)
-    busy=$(cat "/proc/$child/task/"*/stat 2>/dev/null | awk '{ if ($14 + $15 >= 5) n++ } END { print n + 0 }')
+    busy=$(cat "/proc/$child/task/"*/stat 2>/dev/null |
+        awk '{ if ($14 + $15 >= 5) n++ } END { print n + 0 }')
     kill "$child"
     wait "$child" 2>/dev/null
     echo "$count threads, $busy of them busy, --threads $1"
