@@ -3,7 +3,7 @@
 # and config keys it names exist.
 #
 # The commands run one after the other in a folder with the programs, scripts and configs, where configs/tiny.json is
-# made tiny (12 steps of a model of 32 channels), the corpus is 80 kB of tales, and `make` builds nothing: the goals are
+# made tiny (12 steps of a model of 32 channels) and the tasks short, the corpus is 80 kB of tales, and `make` builds nothing: the goals are
 # looked up in the Makefile only. scripts/test.sh is asked for --help, since this test is a part of it.
 set -u
 unset CDPATH
@@ -42,6 +42,9 @@ sed -e 's/"vocab_size": 4096/"vocab_size": 500/' -e 's/"context_length": 256/"co
     -e 's/"d_model": 128, "num_layers": 4, "num_heads": 4, "d_ff": 384/"d_model": 32, "num_layers": 2, "num_heads": 2, "d_ff": 64/' \
     -e 's/"batch_size": 16, "max_steps": 1000/"batch_size": 4, "max_steps": 12/' -e 's/"warmup_steps": 100/"warmup_steps": 2/' \
     "$root/configs/tiny.json" >"$home/configs/tiny.json"
+for task in "$home"/configs/positions/*.json; do
+    sed 's/"max_steps": 400/"max_steps": 50/' "$task" >"$work/task" && cp "$work/task" "$task"
+done
 cat >"$work/shims/make" <<END
 #!/bin/sh
 # make without building: knows the goals of the Makefile, and makes a small corpus
@@ -82,6 +85,7 @@ while read -r command; do
 done <"$work/commands"
 
 # Names in passing: `make …` and scripts outside of blocks.
+# shellcheck disable=SC2016 # backquotes of the README
 grep -o '`make [a-z-]*`' "$readme" | tr -d '`' | sort -u >"$work/goals"
 while read -r command; do
     check "$command" run_command
@@ -98,6 +102,7 @@ options() {
     for program in train generate evaluate convert; do "./$program" --help; done >helps
     for program in tokenize inspect; do
         "./$program" --help >all && cat all >>helps
+        # shellcheck disable=SC2013 # one word a line
         for command in $(awk '/^  [a-z]/ { print $1 }' all); do "./$program" "$command" --help >>helps; done
     done
     for script in scripts/*.sh; do sed -n '2,/^[^#]/p' "$script"; done >>helps
@@ -118,6 +123,7 @@ files() {
     [ "$(wc -l <files)" -ge 30 ]
 }
 check "the files it names exist" files
+# shellcheck disable=SC2016 # backquotes of the README
 bare_names() {
     sed 's/<!--.*-->//' "$readme" | grep -oE '`[a-z0-9_]+\.c`' | tr -d '`' | sort -u >names
     while read -r name; do
