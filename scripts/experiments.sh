@@ -87,6 +87,16 @@ accuracy_at() {
 
 perplexity() { [ -z "$1" ] || awk -v x="$1" 'BEGIN { printf(x < 11 ? "%.2f" : "%.3g", exp(x)) }'; }
 
+# above FILE NAME: the table less the first number in the line of that name, so that bars show
+# differences
+above() {
+    awk -F, -v name="$2" 'FNR == NR { if ($1 == name) base = $2; next }
+        FNR == 1 { print; next }
+        { line = $1
+          for (i = 2; i <= NF; i++) line = line "," ($i == "" ? "" : sprintf("%.4f", $i - base))
+          print line }' "$1" "$1"
+}
+
 # ---- positions ----
 
 # name and options of every variant; the last one only makes sense on text
@@ -136,8 +146,9 @@ stories() {
             done
         fi
     done >>"$output/stories.csv"
-    ./inspect chart "$output/stories.csv" --unit "nats a token" --output "$output/stories.svg" \
-        --title "Stories: loss at 1, 2 and 4 times the trained length of 128"
+    above "$output/stories.csv" rope >"$output/stories_above_rope.csv"
+    ./inspect chart "$output/stories_above_rope.csv" --unit "nats a token" --output "$output/stories.svg" \
+        --title "Stories: loss at 1, 2 and 4 times the trained length, above that of rope at 1"
 }
 
 tasks() {
@@ -217,8 +228,9 @@ extend() {
             --set model.position.scaling.original_context=256
     done
     extend_with stretched learned --set model.position.type=learned
-    ./inspect chart "$output/extend.csv" --unit "nats a token" --output "$output/extend.svg" \
-        --title "From 256 to 1024 positions: changed alone, and after $((steps / 8)) more steps"
+    above "$output/extend.csv" as_it_is >"$output/extend_above.csv"
+    ./inspect chart "$output/extend_above.csv" --unit "nats a token" --output "$output/extend.svg" \
+        --title "From 256 positions to 1024, alone and after $((steps / 8)) more steps: loss above that at 256"
     {
         echo "| method | 256 | 512 | 1024 | 256, trained on | 512, trained on | 1024, trained on |"
         echo "|---|---|---|---|---|---|---|"
