@@ -98,9 +98,14 @@ static GeneratorTimes time_generation(const Model *model, int64_t prompt, int64_
 }
 
 static int bench_shape(const GenerationShape *shape, double seconds) {
-    ModelConfig config = {.vocab_size = shape->vocab, .context_length = shape->T,
-                          .d_model = shape->C, .num_layers = shape->L, .num_heads = shape->H,
-                          .num_kv_heads = shape->H, .d_ff = shape->F, .norm_eps = 1e-5,
+    ModelConfig config = {.vocab_size = shape->vocab,
+                          .context_length = shape->T,
+                          .d_model = shape->C,
+                          .num_layers = shape->L,
+                          .num_heads = shape->H,
+                          .num_kv_heads = shape->H,
+                          .d_ff = shape->F,
+                          .norm_eps = 1e-5,
                           .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
     Error error;
     Model *model = model_create(&config, false, &error);

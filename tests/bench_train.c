@@ -57,9 +57,9 @@ static double time_product(const Product *p) {
 #pragma omp parallel
     {
         real *a = p->memory[omp_get_thread_num()], *b = a + p->m * p->k, *c = b + p->k * p->n;
-        matmul(p->m, p->n, p->k, 1,
-               (MatmulOperand){a, p->a_transposed ? p->m : p->k, p->a_transposed},
-               (MatmulOperand){b, p->b_transposed ? p->k : p->n, p->b_transposed}, p->beta, c, p->n);
+        matmul(
+            p->m, p->n, p->k, 1, (MatmulOperand){a, p->a_transposed ? p->m : p->k, p->a_transposed},
+            (MatmulOperand){b, p->b_transposed ? p->k : p->n, p->b_transposed}, p->beta, c, p->n);
     }
     return omp_get_wtime() - start;
 }
@@ -120,8 +120,8 @@ static void fill_random(const void *context, int64_t step, int64_t row, int32_t 
 }
 
 static void print_times(const TrainStep *step, double total, int steps) {
-    static const char *const names[KIND_COUNT] = {"matmul", "attention", "norm", "activation",
-                                                  "head and loss", "other operations"};
+    static const char *const names[KIND_COUNT] = {
+        "matmul", "attention", "norm", "activation", "head and loss", "other operations"};
     double kinds[KIND_COUNT] = {0}, sum = 0;
     for (int w = 0; w < step->workers; w++)
         for (int k = 0; k < KIND_COUNT; k++)
@@ -152,13 +152,22 @@ typedef struct BenchShape {
 
 static int bench_shape(const BenchShape *shape, double seconds) {
     Error error;
-    ModelConfig config = {.vocab_size = shape->vocab, .context_length = shape->T,
-                          .d_model = shape->C, .num_layers = shape->L, .num_heads = shape->H,
-                          .num_kv_heads = shape->H, .d_ff = shape->F, .norm_eps = 1e-5,
+    ModelConfig config = {.vocab_size = shape->vocab,
+                          .context_length = shape->T,
+                          .d_model = shape->C,
+                          .num_layers = shape->L,
+                          .num_heads = shape->H,
+                          .num_kv_heads = shape->H,
+                          .d_ff = shape->F,
+                          .norm_eps = 1e-5,
                           .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
     OptimizerConfig optimizer = {OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0};
-    TrainStepConfig setup = {.optimizer = &optimizer, .source = {fill_random, &config},
-                             .rows = shape->batch, .T = shape->T, .separator = -1, .grad_clip = 1};
+    TrainStepConfig setup = {.optimizer = &optimizer,
+                             .source = {fill_random, &config},
+                             .rows = shape->batch,
+                             .T = shape->T,
+                             .separator = -1,
+                             .grad_clip = 1};
     TrainStep step;
     Model *model = model_create(&config, false, &error);
     if (!model || !train_step_create(&step, model, &setup, &error)) {
@@ -170,10 +179,12 @@ static int bench_shape(const BenchShape *shape, double seconds) {
     Product products[PRODUCTS];
     StepResult result;
     double tokens = (double)(shape->batch * shape->T);
-    bool fine = train_step_run(&step, 0, 1e-4, &result, &error); /* the first step takes the memory */
+    bool fine =
+        train_step_run(&step, 0, 1e-4, &result, &error); /* the first step takes the memory */
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    for (int w = 0; w < step.workers; w++) memset(step.tapes[w].seconds, 0, sizeof step.tapes[w].seconds);
+    for (int w = 0; w < step.workers; w++)
+        memset(step.tapes[w].seconds, 0, sizeof step.tapes[w].seconds);
     step.seconds_data = step.seconds_optimizer = step.seconds_waiting = 0;
     products_of(model, step.slice * step.T, products);
     /* Steps and products take turns, so that both see the same machine. */
@@ -198,8 +209,8 @@ static int bench_shape(const BenchShape *shape, double seconds) {
     double model_rate = tokens / median * per_token;
     printf("%s, batch %lld: kernel %s, %d threads\n", shape->name, (long long)shape->batch,
            parallel_blas_kernel(), parallel_threads());
-    printf("  sgemm of the linear layers %.1f GFLOP/s, model %.1f GFLOP/s, ratio %.3f\n", rate / 1e9,
-           model_rate / 1e9, model_rate / rate);
+    printf("  sgemm of the linear layers %.1f GFLOP/s, model %.1f GFLOP/s, ratio %.3f\n",
+           rate / 1e9, model_rate / 1e9, model_rate / rate);
     printf("  step %.2f ms (median of %d), peak memory %ld MB\n", 1e3 * median, count,
            usage.ru_maxrss / 1024);
     printf("  tokens_per_second %.0f\n", tokens / median);

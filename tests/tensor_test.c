@@ -15,7 +15,9 @@
 #include "tensor/rmsnorm.h"
 
 static uint64_t drawn = 0;
-static double draw(void) { return 2 * random_uniform(3, RANDOM_TEST, drawn++) - 1; }
+static double draw(void) {
+    return 2 * random_uniform(3, RANDOM_TEST, drawn++) - 1;
+}
 
 static real *random_values(int64_t count) {
     real *values = allocate((size_t)count, sizeof *values);
@@ -32,8 +34,7 @@ static void assert_close(const real *a, const real *b, int64_t count, double tol
         largest = fmax(largest, fabs((double)b[i]));
         difference = fmax(difference, fabs((double)a[i] - (double)b[i]));
     }
-    if (difference > tolerance * largest)
-        fail_msg("differs by %g of %g", difference, largest);
+    if (difference > tolerance * largest) fail_msg("differs by %g of %g", difference, largest);
 }
 
 /* ---- products ---- */
@@ -95,8 +96,8 @@ static Tensor *fake_parameter(Parameters *p, const char *name, int64_t rows, int
 }
 
 /* The same small network, once fast and once plain: values and all gradients must agree. */
-static void run_network(Parameters *p, Tensor *const *w, bool plain, bool recompute, real *gradients,
-                        real *output) {
+static void run_network(Parameters *p, Tensor *const *w, bool plain, bool recompute,
+                        real *gradients, real *output) {
     static const int32_t ids[6] = {0, 3, 2, 2, 1, 4};
     Tape tape;
     tape_init(&tape, p->count);
@@ -200,7 +201,8 @@ static void check_attention(int64_t B, int64_t T, int64_t H, int64_t G, int64_t 
                     part[c][i] = qkv->data[(b * T + i / D) * width + column[c] * D + i % D];
                 d[i] = dout[(b * T + i / D) * H * D + h * D + i % D];
             }
-            plain_attention(T, T, D, causal, documents ? starts + b * T : NULL, q, k, v, NULL, w, o);
+            plain_attention(T, T, D, causal, documents ? starts + b * T : NULL, q, k, v, NULL, w,
+                            o);
             assert_close(weights + (b * H + h) * T * T, w, T * T, 1e-5);
             real *g[3];
             for (int c = 0; c < 3; c++) g[c] = allocate_zeroed((size_t)(T * D), sizeof(real));
@@ -215,7 +217,8 @@ static void check_attention(int64_t B, int64_t T, int64_t H, int64_t G, int64_t 
     assert_close(fast, expected_out, B * T * H * D, 1e-5);
     assert_close(gradient, expected, B * T * width, 2e-5);
     tape_free(&tape);
-    void *all[] = {q, k, v, o, d, s, w, expected, expected_out, fast, dout, weights, gradient, starts};
+    void *all[] = {q,    k,    v,       o,        d,     s, w, expected, expected_out,
+                   fast, dout, weights, gradient, starts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     parameters_free(&p);
 }
@@ -284,8 +287,14 @@ static void test_cross_entropy_edges(void **state) {
 /* ---- memory ---- */
 
 static Model *small_model(void) {
-    ModelConfig config = {.vocab_size = 50, .context_length = 16, .d_model = 32, .num_layers = 3,
-                          .num_heads = 4, .num_kv_heads = 2, .d_ff = 64, .norm_eps = 1e-5,
+    ModelConfig config = {.vocab_size = 50,
+                          .context_length = 16,
+                          .d_model = 32,
+                          .num_layers = 3,
+                          .num_heads = 4,
+                          .num_kv_heads = 2,
+                          .d_ff = 64,
+                          .norm_eps = 1e-5,
                           .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
     Error error;
     Model *model = model_create(&config, false, &error);

@@ -23,10 +23,18 @@ static void note(void) {
 #define CAN_COUNT 1
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
     *__libc_memalign(size_t, size_t);
-void *malloc(size_t size) { return note(), __libc_malloc(size); }
-void *calloc(size_t n, size_t size) { return note(), __libc_calloc(n, size); }
-void *realloc(void *old, size_t size) { return note(), __libc_realloc(old, size); }
-void *aligned_alloc(size_t alignment, size_t size) { return note(), __libc_memalign(alignment, size); }
+void *malloc(size_t size) {
+    return note(), __libc_malloc(size);
+}
+void *calloc(size_t n, size_t size) {
+    return note(), __libc_calloc(n, size);
+}
+void *realloc(void *old, size_t size) {
+    return note(), __libc_realloc(old, size);
+}
+void *aligned_alloc(size_t alignment, size_t size) {
+    return note(), __libc_memalign(alignment, size);
+}
 #else
 #define CAN_COUNT 0
 #endif
@@ -53,8 +61,14 @@ static void fill(const void *context, int64_t step, int64_t row, int32_t *ids, i
 }
 
 static Model *new_model(void) {
-    ModelConfig config = {.vocab_size = V, .context_length = T, .d_model = 32, .num_layers = 2,
-                          .num_heads = 4, .num_kv_heads = 2, .d_ff = 48, .norm_eps = 1e-5,
+    ModelConfig config = {.vocab_size = V,
+                          .context_length = T,
+                          .d_model = 32,
+                          .num_layers = 2,
+                          .num_heads = 4,
+                          .num_kv_heads = 2,
+                          .d_ff = 48,
+                          .norm_eps = 1e-5,
                           .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
     Error error;
     Model *model = model_create(&config, false, &error);
@@ -66,8 +80,12 @@ static Model *new_model(void) {
 static const OptimizerConfig adamw = {OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0};
 
 static TrainStepConfig step_config(int64_t rows) {
-    return (TrainStepConfig){.optimizer = &adamw, .source = {fill, NULL}, .rows = rows, .T = T,
-                             .separator = -1, .grad_clip = 1};
+    return (TrainStepConfig){.optimizer = &adamw,
+                             .source = {fill, NULL},
+                             .rows = rows,
+                             .T = T,
+                             .separator = -1,
+                             .grad_clip = 1};
 }
 
 /* Weights after `steps` steps; the losses go to `losses`. The caller frees the model. */
@@ -92,7 +110,8 @@ static void test_nothing_new_after_the_first_step(void **state) {
     (void)state;
     if (!CAN_COUNT) skip();
     for (int threads = 1; threads <= 3; threads++)
-        for (int64_t rows = 1; rows <= 70; rows += 23) { /* fewer rows than threads, uneven slices */
+        for (int64_t rows = 1; rows <= 70;
+             rows += 23) { /* fewer rows than threads, uneven slices */
             parallel_start(threads);
             Model *model = new_model();
             TrainStep step;
@@ -104,7 +123,8 @@ static void test_nothing_new_after_the_first_step(void **state) {
             int before = thread_count();
             allocations = 0;
             counting = true;
-            for (int s = 1; s < 4; s++) assert_true(train_step_run(&step, s, 1e-3, &result, &error));
+            for (int s = 1; s < 4; s++)
+                assert_true(train_step_run(&step, s, 1e-3, &result, &error));
             counting = false;
             assert_int_equal(allocations, 0);
             assert_int_equal(thread_count(), before);
@@ -116,7 +136,8 @@ static void test_nothing_new_after_the_first_step(void **state) {
 static void assert_same(const Model *a, const Model *b, double tolerance) {
     for (int64_t i = 0; i < a->parameters.size; i++) {
         double difference = fabs((double)a->parameters.values[i] - (double)b->parameters.values[i]);
-        if (!(difference <= tolerance)) fail_msg("weight %lld differs by %g", (long long)i, difference);
+        if (!(difference <= tolerance))
+            fail_msg("weight %lld differs by %g", (long long)i, difference);
     }
 }
 
@@ -193,7 +214,8 @@ static void test_not_finite(void **state) {
     assert_false(train_step_run(&step, 41, 2.5e-3, &result, &error));
     assert_non_null(strstr(error.message, "step 42: the loss is not finite, learning rate 0.0025"));
     assert_non_null(strstr(error.message, "layers.1.ffn (linear)"));
-    assert_memory_equal(before, model->parameters.values, (size_t)model->parameters.size * sizeof *before);
+    assert_memory_equal(before, model->parameters.values,
+                        (size_t)model->parameters.size * sizeof *before);
     assert_int_equal(step.optimizer.step, 0);
     for (int64_t i = 0; i < model->parameters.size; i++) assert_true(step.optimizer.m[i] == 0);
     free(before);

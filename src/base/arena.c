@@ -7,7 +7,9 @@
 
 enum { ALIGNMENT = 64, FIRST_CHUNK = 1 << 16 };
 
-static size_t round_up(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+static size_t round_up(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
 
 /* aligned_alloc that ends the program like allocate() does. */
 static void *allocate_aligned(size_t bytes) {
@@ -39,7 +41,9 @@ void *arena_take(Arena *arena, size_t bytes) {
     return chunk->memory + (offset - chunk->start);
 }
 
-size_t arena_mark(const Arena *arena) { return arena->used; }
+size_t arena_mark(const Arena *arena) {
+    return arena->used;
+}
 
 static void drop_newest(Arena *arena) {
     ArenaChunk *chunk = arena->chunks;
@@ -50,7 +54,8 @@ static void drop_newest(Arena *arena) {
 
 void arena_rewind(Arena *arena, size_t mark) {
     /* A chunk that began after the mark is dropped, unless it is the only one. */
-    while (arena->chunks && arena->chunks->older && arena->chunks->start >= mark) drop_newest(arena);
+    while (arena->chunks && arena->chunks->older && arena->chunks->start >= mark)
+        drop_newest(arena);
     arena->used = mark;
 }
 

@@ -40,7 +40,8 @@ void parallel_flush_denormals(void) {
 #if defined(__linux__) && defined(__x86_64__)
 /* The kernels OpenBLAS should have taken, or NULL when its choice is all right. */
 static const char *better_kernel(void) {
-    static const char *const old[] = {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Atom"};
+    static const char *const old[] = {"Prescott",   "Core2",   "Penryn",
+                                      "Dunnington", "Nehalem", "Atom"};
     bool is_old = false;
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         is_old = is_old || strcmp(openblas_get_corename(), old[i]) == 0;

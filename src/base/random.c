@@ -28,7 +28,9 @@ static void block(uint64_t seed, RandomStream stream, uint64_t index, uint32_t d
     out[1] = (uint64_t)words[3] << 32 | words[2];
 }
 
-static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
+static double unit(uint64_t bits) {
+    return (double)(bits >> 11) * 0x1p-53;
+}
 
 uint64_t random_u64(uint64_t seed, RandomStream stream, uint64_t index) {
     uint64_t bits[2];

@@ -249,8 +249,9 @@ static bool run(Session *s, Error *error) {
     sigaction(SIGINT, &action, NULL); /* without SA_RESTART: waiting for a prompt ends too */
     if (a->prompt_ids) return tell_ids(s, a->prompt_ids, error);
     if (!model_tokenizer_present(&s->file.tokenizer))
-        return error_set(error, "%s: has no tokenizer; give the prompt as ids (--prompt-ids), or a "
-                                "tokenizer (--tokenizer)",
+        return error_set(error,
+                         "%s: has no tokenizer; give the prompt as ids (--prompt-ids), or a "
+                         "tokenizer (--tokenizer)",
                          s->file.path);
     if (a->interactive) return tell_lines(s, error);
     if (a->prompt_file) return tell_file(s, a->prompt_file, error);

@@ -52,7 +52,8 @@ static void on_signal(int number) {
 
 static void read_arguments(Arguments *a, int argc, char **argv) {
     const Option options[] = {
-        ARGUMENT_OPTIONAL("CONFIG", &a->config, "JSON file that describes the run (README, Config)"),
+        ARGUMENT_OPTIONAL("CONFIG", &a->config,
+                          "JSON file that describes the run (README, Config)"),
         OPTION_TEXT("--text", "FILE", &a->text, "train on this text instead of the config's data"),
         OPTION_LIST("--set", "KEY=VALUE", &a->overrides,
                     "change a value of the config, such as training.max_steps=50 (repeatable)"),
@@ -60,14 +61,14 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_FLAG("--resume", &a->resume, "go on from the run's last checkpoint"),
         OPTION_FLAG("--fresh", &a->fresh, "start over, removing what an earlier run left there"),
         OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
-        OPTION_TEXT("--init-from", "RUN", &a->init_from,
-                    "start from the weights of another run, with a changed context length or scaling"),
+        OPTION_TEXT(
+            "--init-from", "RUN", &a->init_from,
+            "start from the weights of another run, with a changed context length or scaling"),
         OPTION_FLAG("--plain", &a->plain, "compute with the plain definitions (slow, to study)"),
         OPTIONS_END,
     };
     const Program program = {
-        "train",
-        "Trains a Transformer language model from text files.",
+        "train", "Trains a Transformer language model from text files.",
         "./train configs/tiny.json\n./train configs/tiny.json --set training.max_steps=50 --run "
         "runs/short\n./train runs/tiny/config.json --run runs/tiny --resume",
         options};
@@ -94,7 +95,8 @@ static bool read_config(Session *s, Error *error) {
     int count = 0;
     const char **overrides = allocate((size_t)a->overrides.count + 2, sizeof *overrides);
     if (a->text) {
-        char *base = name_of_text(a->text), *quoted = json_quote(a->text), *title = json_quote(base);
+        char *base = name_of_text(a->text), *quoted = json_quote(a->text),
+             *title = json_quote(base);
         overrides[count++] = data = string_format("data={\"train\": %s}", quoted);
         overrides[count++] = name = string_format("name=%s", title);
         free(base);
@@ -113,8 +115,9 @@ static bool read_config(Session *s, Error *error) {
 
 /* Removes what an earlier run left, the checkpoint first: a stop half-way leaves nothing to resume. */
 static bool remove_old_run(const RunDirectory *run, Error *error) {
-    const char *const files[] = {run->checkpoint, run->previous_checkpoint, run->best, run->model,
-                                 run->log,        run->samples,             run->loss_chart};
+    const char *const files[] = {
+        run->checkpoint, run->previous_checkpoint, run->best, run->model, run->log,
+        run->samples,    run->loss_chart};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (unlink(files[i]) != 0 && errno != ENOENT)
             return error_set(error, "%s: cannot be removed: %s", files[i], strerror(errno));
@@ -129,8 +132,9 @@ static bool open_run(Session *s, Error *error) {
     bool trained = file_exists(s->run.checkpoint);
     s->made_folder = !directory_exists(s->run.path);
     if (trained && !a->resume && !a->fresh)
-        return error_set(error, "%s: holds a trained run already; go on with --resume, start over with "
-                                "--fresh, or name another folder with --run",
+        return error_set(error,
+                         "%s: holds a trained run already; go on with --resume, start over with "
+                         "--fresh, or name another folder with --run",
                          s->run.path);
     if (!trained && a->resume)
         printf("%s: has no checkpoint to resume yet; this starts with step 1\n", s->run.path);
@@ -145,14 +149,17 @@ static void print_notice(void *context, const char *line) {
     fflush(stdout);
 }
 
-static bool is_task(const Session *s) { return s->config->data.task != TASK_NONE; }
+static bool is_task(const Session *s) {
+    return s->config->data.task != TASK_NONE;
+}
 
 static bool open_data(Session *s, Error *error) {
     if (is_task(s)) {
         s->corpus.separator = -1;
         return !s->config->model.document_mask ||
-               error_set(error, "model.document_mask does not go with data.task: the answer would not see "
-                                "the question; leave one of them out");
+               error_set(error,
+                         "model.document_mask does not go with data.task: the answer would not see "
+                         "the question; leave one of them out");
     }
     bool resuming = s->arguments.resume && file_exists(s->run.checkpoint);
     CorpusOptions options = {.cache = "data/cache",
@@ -160,8 +167,9 @@ static bool open_data(Session *s, Error *error) {
                              .notice = print_notice};
     if (!corpus_open(&s->corpus, s->config, &options, error)) return false;
     if (s->config->model.document_mask && s->corpus.separator < 0)
-        return error_set(error, "model.document_mask is true, but there is no separator between documents; "
-                                "give tokenizer.special_tokens");
+        return error_set(
+            error, "model.document_mask is true, but there is no separator between documents; "
+                   "give tokenizer.special_tokens");
     return true;
 }
 
@@ -172,15 +180,15 @@ static bool check_memory(const Session *s, const TrainerSetup *setup, Error *err
     TrainStepConfig config = trainer_step_config(setup);
     TrainPlan plan = train_step_plan(dry, &config, parallel_threads());
     model_free(dry);
-    double needed =
-        (double)plan.parameter_bytes + (double)plan.activation_bytes + plan.batch_bytes;
+    double needed = (double)plan.parameter_bytes + (double)plan.activation_bytes + plan.batch_bytes;
     double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     printf("memory: %.0f MB for weights, moments and gradients, %.0f MB for activations\n",
            (double)plan.parameter_bytes / 1e6, (double)plan.activation_bytes / 1e6);
     return needed <= there ||
-           error_set(error, "this training needs %.1f GB of memory and the machine has %.1f GB; make "
-                            "training.batch_size, model.context_length or the model smaller, or set "
-                            "training.recompute=true",
+           error_set(error,
+                     "this training needs %.1f GB of memory and the machine has %.1f GB; make "
+                     "training.batch_size, model.context_length or the model smaller, or set "
+                     "training.recompute=true",
                      needed / 1e9, there / 1e9);
 }
 
@@ -218,9 +226,10 @@ static void print_model(const Session *s) {
     printf("threads: %d, OpenBLAS kernel: %s\n", parallel_threads(), parallel_blas_kernel());
     int64_t tokens = rows * s->config->model.context_length * s->config->max_steps;
     if (s->corpus.train.count > 0 && tokens > 20 * s->corpus.train.count)
-        printf("note: the run reads this text %.0f times; a model may learn it by heart (overfitting): "
-               "watch the validation loss\n",
-               (double)tokens / (double)s->corpus.train.count);
+        printf(
+            "note: the run reads this text %.0f times; a model may learn it by heart (overfitting): "
+            "watch the validation loss\n",
+            (double)tokens / (double)s->corpus.train.count);
     fflush(stdout);
 }
 
@@ -248,8 +257,8 @@ static void on_saved(void *context, int64_t step) {
 static bool on_sample(void *context, int64_t step, FILE *out, Error *error) {
     (void)step;
     const Session *s = context;
-    return train_sample_write(s->model, s->corpus.tokenizer, s->corpus.separator, s->config->seed, out,
-                              error);
+    return train_sample_write(s->model, s->corpus.tokenizer, s->corpus.separator, s->config->seed,
+                              out, error);
 }
 
 /* A path as a shell reads it back. */
@@ -280,11 +289,13 @@ static int finish(const Session *s, const TrainerResult *result) {
         return 128 + stop_signal;
     }
     if (result->first_step == result->state.step && result->state.step > 0)
-        printf("nothing to do: the run has its %lld steps already; raise training.max_steps to go on\n",
-               (long long)result->state.step);
+        printf(
+            "nothing to do: the run has its %lld steps already; raise training.max_steps to go on\n",
+            (long long)result->state.step);
     const Evaluation *v = &result->validation;
     if (v->tokens > 0) {
-        printf("validation: loss %.4f, perplexity %.2f", evaluation_loss(v), evaluation_perplexity(v));
+        printf("validation: loss %.4f, perplexity %.2f", evaluation_loss(v),
+               evaluation_perplexity(v));
         if (isfinite(evaluation_bits_per_byte(v)))
             printf(", %.4f bits per byte", evaluation_bits_per_byte(v));
         printf(" (%.0f tokens)\n", v->tokens);
@@ -313,12 +324,10 @@ static void open_sources(Session *s) {
                            .rows_per_step = rows,
                            .T = T,
                            .count = validated};
-    s->windows = (WindowSource){.ids = &s->corpus.train,
-                                .seed = config->seed,
-                                .rows_per_step = rows,
-                                .T = T};
-    s->validation = evaluation_windows_spread(&s->corpus.valid, T, validated,
-                                              config->model.document_mask ? s->corpus.separator : -1);
+    s->windows = (WindowSource){
+        .ids = &s->corpus.train, .seed = config->seed, .rows_per_step = rows, .T = T};
+    s->validation = evaluation_windows_spread(
+        &s->corpus.valid, T, validated, config->model.document_mask ? s->corpus.separator : -1);
 }
 
 static bool run_session(Session *s, int *status, Error *error) {
@@ -348,8 +357,7 @@ static bool run_session(Session *s, int *status, Error *error) {
     setup.config_json = s->config_json;
     print_model(s);
 
-    TrainerEvents events = {
-        .context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};
+    TrainerEvents events = {.context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};
     if (s->corpus.tokenizer) events.sample = on_sample;
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
@@ -368,8 +376,9 @@ int main(int argc, char **argv) {
     read_arguments(&session.arguments, argc, argv);
     parallel_start((int)session.arguments.threads);
     int status = 1;
-    interrupt_cleanly("\ntrain: interrupted before the first step, nothing half-made is left; the same "
-                      "command starts again");
+    interrupt_cleanly(
+        "\ntrain: interrupted before the first step, nothing half-made is left; the same "
+        "command starts again");
     if (!run_session(&session, &status, &error)) {
         status = program_failed("train", &error);
         /* A refusal leaves no empty folder behind; one that holds something stays. */

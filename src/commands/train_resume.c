@@ -31,9 +31,11 @@ static bool compare(const cJSON *before, const cJSON *now, const char *prefix, c
             char *was = old ? cJSON_PrintUnformatted(old) : string_copy("not there");
             char *is = cJSON_PrintUnformatted(item);
             if (must_stay(key))
-                same = error_set(error, "%s: was trained with %s = %s, and the config now says %s; use the "
-                                        "config of that run, or start over with --fresh",
-                                 path, key, was, is);
+                same =
+                    error_set(error,
+                              "%s: was trained with %s = %s, and the config now says %s; use the "
+                              "config of that run, or start over with --fresh",
+                              path, key, was, is);
             else
                 printf("resuming with %s = %s (it was %s)\n", key, is, was);
             free(was);
@@ -48,8 +50,8 @@ static bool compare(const cJSON *before, const cJSON *now, const char *prefix, c
 static bool name_previous(const RunDirectory *run, Error *error) {
     const Error reason = *error;
     if (!file_exists(run->previous_checkpoint)) return false;
-    return error_set(error, "%s; the one before it is %s: rename it to go on from there", reason.message,
-                     run->previous_checkpoint);
+    return error_set(error, "%s; the one before it is %s: rename it to go on from there",
+                     reason.message, run->previous_checkpoint);
 }
 
 bool resume_check(TrainConfig *config, const RunDirectory *run, bool resume, Error *error) {

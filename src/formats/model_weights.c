@@ -51,7 +51,8 @@ static bool load_part(Model *model, const Parameter *part, const Safetensors *fi
                          "%s: the tensor '%s' is missing; the file belongs to another model config",
                          file->path, part->name);
     if (!same_shape(part, tensor)) {
-        if (fit && fit_positions(part, tensor, model->parameters.values + part->offset)) return true;
+        if (fit && fit_positions(part, tensor, model->parameters.values + part->offset))
+            return true;
         char *found = shape_text(tensor->rank, tensor->shape);
         char *expected = shape_text(part->rank, part->shape);
         error_set(error, "%s: the tensor '%s' is %s, and the model's config asks for %s",

@@ -169,7 +169,8 @@ bool safetensors_parse(Safetensors *file, const void *data, size_t size, const c
     *file = (Safetensors){0};
     uint64_t length;
     if (size < sizeof length)
-        return error_set(error, "%s: is too short for a safetensors file; copy or write it again", name);
+        return error_set(error, "%s: is too short for a safetensors file; copy or write it again",
+                         name);
     memcpy(&length, data, sizeof length);
     if (length > size - sizeof length || length > HEADER_LIMIT)
         return error_set(error,

@@ -36,9 +36,9 @@ static bool check_tokenizer(const ModelFile *file, const char *directory, const 
                             Error *error) {
     int64_t size = tokenizer_vocab_size(file->tokenizer.bpe);
     if (size > file->model->config.vocab_size)
-        return error_set(error,
-                         "%s: has %lld tokens, and the model %lld; put the run's own tokenizer back",
-                         tokenizer, (long long)size, (long long)file->model->config.vocab_size);
+        return error_set(
+            error, "%s: has %lld tokens, and the model %lld; put the run's own tokenizer back",
+            tokenizer, (long long)size, (long long)file->model->config.vocab_size);
     char *path = path_join(directory, "checkpoint.safetensors");
     Safetensors checkpoint;
     Error ignored;
@@ -49,10 +49,11 @@ static bool check_tokenizer(const ModelFile *file, const char *directory, const 
         safetensors_close(&checkpoint);
     }
     free(path);
-    return same || error_set(error,
-                             "%s: is not the tokenizer that this run was trained with; put the right "
-                             "one back",
-                             tokenizer);
+    return same ||
+           error_set(error,
+                     "%s: is not the tokenizer that this run was trained with; put the right "
+                     "one back",
+                     tokenizer);
 }
 
 /* The tokenizer of a run directory, when it has one. */

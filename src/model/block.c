@@ -35,13 +35,15 @@ void layer_declare(Model *model, int64_t i) {
     position_declare_layer(model->position, p, i);
     if (norms) layer->ln2 = parameters_declare_one(p, name[5], C, 0, INIT_ONES);
     ParameterPart w13[2] = {{name[6], F}, {name[7], F}};
-    layer->w1 = parameters_declare(p, "ffn.w1", 2, C, INIT_LINEAR, w13, c->ffn == FFN_SWIGLU ? 2 : 1);
+    layer->w1 =
+        parameters_declare(p, "ffn.w1", 2, C, INIT_LINEAR, w13, c->ffn == FFN_SWIGLU ? 2 : 1);
     layer->w2 = parameters_declare_one(p, w2, C, F, INIT_LINEAR);
 }
 
 /* The norm at the entrance of a sublayer (pre-norm) and at its exit (post-norm). */
 static Tensor *norm_before(const Model *model, Tape *tape, Tensor *x, Tensor *gain) {
-    return model->config.norm == NORM_PRE ? rmsnorm(tape, x, gain, model->config.norm_eps, true) : x;
+    return model->config.norm == NORM_PRE ? rmsnorm(tape, x, gain, model->config.norm_eps, true)
+                                          : x;
 }
 
 static Tensor *norm_after(const Model *model, Tape *tape, Tensor *x, Tensor *gain) {
@@ -53,10 +55,14 @@ static Tensor *norm_after(const Model *model, Tape *tape, Tensor *x, Tensor *gai
 static Tensor *feed_forward(const Model *model, Tape *tape, const Layer *layer, Tensor *x) {
     Tensor *hidden = linear(tape, x, layer->w1, NULL);
     switch (model->config.ffn) {
-    case FFN_SWIGLU: return swiglu(tape, hidden);
-    case FFN_SILU: return activation(tape, hidden, ACTIVATION_SILU);
-    case FFN_RELU: return activation(tape, hidden, ACTIVATION_RELU);
-    case FFN_GELU: return activation(tape, hidden, ACTIVATION_GELU);
+    case FFN_SWIGLU:
+        return swiglu(tape, hidden);
+    case FFN_SILU:
+        return activation(tape, hidden, ACTIVATION_SILU);
+    case FFN_RELU:
+        return activation(tape, hidden, ACTIVATION_RELU);
+    case FFN_GELU:
+        return activation(tape, hidden, ACTIVATION_GELU);
     }
     return NULL;
 }

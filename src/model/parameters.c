@@ -21,8 +21,7 @@ Tensor *parameters_declare(Parameters *parameters, const char *name, int rank, i
                        .offset = p->size};
     p->tensors = reallocate(p->tensors, (size_t)p->count + 1, sizeof *p->tensors);
     p->tensors[p->count++] = tensor;
-    p->parts =
-        reallocate(p->parts, (size_t)(p->part_count + part_count), sizeof *p->parts);
+    p->parts = reallocate(p->parts, (size_t)(p->part_count + part_count), sizeof *p->parts);
     for (int i = 0; i < part_count; i++) {
         Parameter *part = &p->parts[p->part_count++];
         *part = (Parameter){.name = string_copy(parts[i].name),
@@ -70,10 +69,14 @@ bool parameters_allocate(Parameters *parameters, Error *error) {
 
 static double deviation(const Parameter *part) {
     switch (part->init) {
-    case INIT_LINEAR: return sqrt(2.0 / (double)(part->shape[0] + part->shape[1]));
-    case INIT_TIED_EMBEDDING: return sqrt(1.0 / (double)part->shape[1]);
-    case INIT_SMALL: return 0.02;
-    default: return 1;
+    case INIT_LINEAR:
+        return sqrt(2.0 / (double)(part->shape[0] + part->shape[1]));
+    case INIT_TIED_EMBEDDING:
+        return sqrt(1.0 / (double)part->shape[1]);
+    case INIT_SMALL:
+        return 0.02;
+    default:
+        return 1;
     }
 }
 
@@ -90,8 +93,9 @@ void parameters_initialize(Parameters *parameters, uint64_t seed) {
         }
 #pragma omp parallel for schedule(static)
         for (int64_t k = 0; k < size; k++)
-            values[k] = (real)(sigma * random_truncated_normal(seed, RANDOM_INIT,
-                                                               ((uint64_t)i << 40) + (uint64_t)k, 3));
+            values[k] =
+                (real)(sigma * random_truncated_normal(seed, RANDOM_INIT,
+                                                       ((uint64_t)i << 40) + (uint64_t)k, 3));
     }
 }
 

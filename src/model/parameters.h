@@ -32,8 +32,8 @@ typedef struct Parameters {
     int64_t part_count;
     Tensor **tensors; /* what operations use; tensors[i]->parameter == i */
     int64_t count;
-    real *values;  /* flat; NULL until parameters_allocate */
-    int64_t size;  /* elements of a flat buffer, padding between tensors included (always zero) */
+    real *values; /* flat; NULL until parameters_allocate */
+    int64_t size; /* elements of a flat buffer, padding between tensors included (always zero) */
 } Parameters;
 
 /* Declares a tensor made of `part_count` parts stacked along the first dimension (usually one). The

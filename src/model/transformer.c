@@ -11,8 +11,7 @@
 static bool grow(int64_t *total, int64_t a, int64_t b) {
     int64_t product;
     return !__builtin_mul_overflow(a, b, &product) &&
-           !__builtin_add_overflow(*total, product, total) &&
-           *total <= INT64_MAX / 64;
+           !__builtin_add_overflow(*total, product, total) && *total <= INT64_MAX / 64;
 }
 
 /* Declaring computes sizes as products; this makes sure none of them wraps. */
@@ -22,8 +21,9 @@ static bool check_sizes(const ModelConfig *c, Error *error) {
                 grow(&layer, 4, c->d_model) && grow(&total, layer, c->num_layers) &&
                 grow(&total, 2 * c->vocab_size, c->d_model);
     if (fits) return true;
-    return error_set(error, "the model would have more than 10^17 weights; make vocab_size, d_model, "
-                            "d_ff or num_layers smaller");
+    return error_set(error,
+                     "the model would have more than 10^17 weights; make vocab_size, d_model, "
+                     "d_ff or num_layers smaller");
 }
 
 Model *model_create(const ModelConfig *config, bool dry, Error *error) {
@@ -44,10 +44,9 @@ Model *model_create(const ModelConfig *config, bool dry, Error *error) {
     for (int64_t i = 0; i < c->num_layers; i++) layer_declare(model, i);
     if (c->norm != NORM_NONE)
         model->ln_final = parameters_declare_one(p, "ln_final.weight", c->d_model, 0, INIT_ONES);
-    model->lm_head = c->tie_embeddings
-                         ? model->token_embeddings
-                         : parameters_declare_one(p, "lm_head.weight", c->vocab_size, c->d_model,
-                                                  INIT_LINEAR);
+    model->lm_head = c->tie_embeddings ? model->token_embeddings
+                                       : parameters_declare_one(p, "lm_head.weight", c->vocab_size,
+                                                                c->d_model, INIT_LINEAR);
     if (!dry && !parameters_allocate(p, error)) {
         model_free(model);
         return NULL;

@@ -17,10 +17,10 @@
 #include "tensor/tape.h"
 
 typedef struct Layer {
-    char *attention_name, *ffn_name;  /* "layers.0.attn", "layers.0.ffn": places in messages */
-    Tensor *ln1, *ln2;                /* NULL when norm is none */
-    Tensor *qkv_proj, *output_proj;   /* ((H + 2G)·D, C), (C, C) */
-    Tensor *w1, *w2;                  /* w1: (2F, C), w1 above w3, when SwiGLU; else (F, C) */
+    char *attention_name, *ffn_name; /* "layers.0.attn", "layers.0.ffn": places in messages */
+    Tensor *ln1, *ln2;               /* NULL when norm is none */
+    Tensor *qkv_proj, *output_proj;  /* ((H + 2G)·D, C), (C, C) */
+    Tensor *w1, *w2;                 /* w1: (2F, C), w1 above w3, when SwiGLU; else (F, C) */
 } Layer;
 
 typedef struct Model {

@@ -157,7 +157,7 @@ static void softmax_backward(int64_t columns, const real *p, int64_t D, const re
 
 /* The keys and values of one sequence and key/value head, ready for products. */
 typedef struct Pair {
-    const real *k, *v; /* (keys, D) */
+    const real *k, *v;          /* (keys, D) */
     MatmulOperand k_transposed; /* (D, keys), as a stored matrix where that makes products faster */
 } Pair;
 
@@ -222,9 +222,8 @@ static int64_t attention_scratch(const Node *node, bool backward) {
      * pool would keep a block for each size. */
     int64_t keys = s.options->cache ? s.options->cache->capacity : s.keys;
     int64_t pair = 3 * keys * s.D, block = s.block * (s.D + keys);
-    int64_t hooks = s.hooks && s.hooks->scratch
-                        ? s.hooks->scratch(s.hooks->context, s.block, keys, s.D)
-                        : 0;
+    int64_t hooks =
+        s.hooks && s.hooks->scratch ? s.hooks->scratch(s.hooks->context, s.block, keys, s.D) : 0;
     return (backward ? 2 * pair + 2 * block + s.block * s.D : pair + block) + hooks;
 }
 
@@ -255,8 +254,7 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                 int64_t rows = s.T - i < s.block ? s.T - i : s.block;
                 copy_rows(&s, PART_QUERY, s.past + i, rows,
                           qkv + (b * s.T + i) * s.stride + h * s.D, s.stride, q, s.D, false);
-                AttentionTile tile =
-                    tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
+                AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
                 compute_scores(tape, &s, &tile, &pair);
                 real inverse[BLOCK];
                 for (int64_t r = 0; r < rows; r++) {
@@ -267,13 +265,13 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                     kept[i + r] = maximum + real_log(sum > 0 ? sum : 1);
                     if (s.options->weights) keep_weights(&s, b, &tile, r, row, inverse[r]);
                 }
-                product(tape, rows, s.D, tile.columns, 1,
-                        (MatmulOperand){scores, tile.stride, false},
-                        (MatmulOperand){pair.v, s.D, false}, 0, out + i * s.out_stride,
-                        s.out_stride);
+                product(
+                    tape, rows, s.D, tile.columns, 1, (MatmulOperand){scores, tile.stride, false},
+                    (MatmulOperand){pair.v, s.D, false}, 0, out + i * s.out_stride, s.out_stride);
                 if (s.hooks && s.hooks->value)
                     s.hooks->value(s.hooks->context, &tile, out + i * s.out_stride, s.out_stride);
-                for (int64_t r = 0; r < rows; r++) scale_row(s.D, out + (i + r) * s.out_stride, inverse[r]);
+                for (int64_t r = 0; r < rows; r++)
+                    scale_row(s.D, out + (i + r) * s.out_stride, inverse[r]);
             }
         }
     }
@@ -319,8 +317,7 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 int64_t rows = s.T - i < s.block ? s.T - i : s.block;
                 int64_t row = (b * s.T + i) * s.stride + h * s.D;
                 copy_rows(&s, PART_QUERY, i, rows, qkv + row, s.stride, q, s.D, false);
-                AttentionTile tile =
-                    tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
+                AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
                 compute_scores(tape, &s, &tile, &pair);
                 for (int64_t r = 0; r < rows; r++)
                     weights_again(scores + r * s.keys, first_key(&s, b, i + r), end_key(&s, i + r),
@@ -328,12 +325,12 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
 
                 const real *out = node->output->data + head + i * s.out_stride;
                 /* Side by side: rows a whole d_model apart would compete for the same cache lines. */
-                copy_strided(rows, s.D, node->output_gradient + head + i * s.out_stride, s.out_stride,
-                             dout, s.D);
+                copy_strided(rows, s.D, node->output_gradient + head + i * s.out_stride,
+                             s.out_stride, dout, s.D);
                 product(tape, tile.columns, s.D, rows, 1, (MatmulOperand){scores, s.keys, true},
                         (MatmulOperand){dout, s.D, false}, add, dv, s.D);
-                product(tape, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.D, false},
-                        vt, 0, dp, s.keys);
+                product(tape, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.D, false}, vt, 0,
+                        dp, s.keys);
                 if (s.hooks && s.hooks->value_backward)
                     s.hooks->value_backward(s.hooks->context, &tile, dout, s.D, dp);
                 for (int64_t r = 0; r < rows; r++)
@@ -366,15 +363,12 @@ static int64_t attention_flops(const Node *node) {
 /* The second form is for schemes with trained tables inside attention: all heads add to the same
  * gradient, so backward must not be split. */
 #define ATTENTION_OPERATION(splits)                                                                \
-    {.name = "attention",                                                                          \
-     .kind = KIND_ATTENTION,                                                                       \
-     .backward_reads = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3,                                      \
-     .units = attention_units,                                                                     \
-     .scratch = attention_scratch,                                                                 \
-     .flops = attention_flops,                                                                     \
-     .forward = attention_forward,                                                                 \
-     .backward = attention_backward,                                                               \
-     .backward_splits = (splits)}
+    {                                                                                              \
+        .name = "attention", .kind = KIND_ATTENTION,                                               \
+        .backward_reads = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3, .units = attention_units,         \
+        .scratch = attention_scratch, .flops = attention_flops, .forward = attention_forward,      \
+        .backward = attention_backward, .backward_splits = (splits)                                \
+    }
 static const Operation attention_operation = ATTENTION_OPERATION(true);
 static const Operation attention_with_tables = ATTENTION_OPERATION(false);
 

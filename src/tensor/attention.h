@@ -22,11 +22,11 @@ typedef enum AttentionPart { PART_QUERY, PART_KEY, PART_VALUE } AttentionPart;
 typedef struct AttentionTile {
     int64_t head, rows, columns, first_row;
     int64_t d_head;
-    bool causal;   /* row r only uses columns up to first_row + r */
-    real scale;    /* 1/√D */
-    const real *q; /* (rows, D) as transformed */
-    const real *k; /* (columns, D) as transformed */
-    real *scores;  /* (rows, stride): S; in the value hooks P before division by its row sum; in
+    bool causal;    /* row r only uses columns up to first_row + r */
+    real scale;     /* 1/√D */
+    const real *q;  /* (rows, D) as transformed */
+    const real *k;  /* (columns, D) as transformed */
+    real *scores;   /* (rows, stride): S; in the value hooks P before division by its row sum; in
                       score_backward dS */
     int64_t stride; /* also the number of keys there are: columns of the last tile */
     real *scratch;  /* as many reals as the hook `scratch` asked for */
@@ -37,7 +37,7 @@ typedef struct AttentionTile {
 
 typedef struct AttentionHooks {
     const void *context; /* handed to every hook; must live as long as the tape's nodes */
-    bool transforms[3]; /* per AttentionPart: whether transform does anything to it */
+    bool transforms[3];  /* per AttentionPart: whether transform does anything to it */
     /* to[r] = M(position of r) · from[r] for rows at positions first_position …; `inverse`: with the
      * transpose of M instead (the backward of it). `to` may be `from` only when the strides agree. */
     void (*transform)(const void *context, int64_t first_position, int64_t rows, int64_t d_head,
@@ -74,7 +74,7 @@ typedef struct AttentionOptions {
     const int32_t *document_start; /* (B, T): first position row i may attend to; NULL: 0 */
     const AttentionHooks *hooks;   /* NULL: none */
     Tensor *tables[3];             /* trained tensors that the hooks read, up to the first NULL */
-    KeyValueCache *cache;          /* NULL: rows attend to each other only; else not while recording */
+    KeyValueCache *cache; /* NULL: rows attend to each other only; else not while recording */
     real *weights; /* if not NULL: gets the attention weights (B, H, T, keys), for pictures */
 } AttentionOptions;
 

@@ -2,7 +2,9 @@
 
 #include "tensor/plain/plain.h"
 
-static int64_t rows_of_output(const Node *node) { return tensor_rows(node->output); }
+static int64_t rows_of_output(const Node *node) {
+    return tensor_rows(node->output);
+}
 
 /* ---- embedding ---- */
 
@@ -22,7 +24,8 @@ static void embedding_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     int64_t C = tensor_columns(node->output);
     real *dw = node->input_gradients[0];
     if (!dw) return;
-    if (node->accumulate[0] == 0) memset(dw, 0, (size_t)tensor_size(node->inputs[0]) * sizeof(real));
+    if (node->accumulate[0] == 0)
+        memset(dw, 0, (size_t)tensor_size(node->inputs[0]) * sizeof(real));
     for (int64_t n = begin; n < end; n++) {
         real *to = dw + ids[n] * C;
         const real *from = node->output_gradient + n * C;
@@ -120,7 +123,9 @@ Tensor *swiglu(Tape *tape, Tensor *x) {
 
 /* ---- SiLU, ReLU, GELU ---- */
 
-static real gelu(real x) { return (real)(0.5 * x * (1 + erf(x * 0.70710678118654752440))); }
+static real gelu(real x) {
+    return (real)(0.5 * x * (1 + erf(x * 0.70710678118654752440)));
+}
 
 static real gelu_slope(real x) {
     double cdf = 0.5 * (1 + erf(x * 0.70710678118654752440));

@@ -2,7 +2,9 @@
 
 #include "tensor/plain/plain.h"
 
-static int64_t rows_of_output(const Node *node) { return tensor_rows(node->output); }
+static int64_t rows_of_output(const Node *node) {
+    return tensor_rows(node->output);
+}
 
 /* One row; returns r. (Rows are functions of their own, since a simd sum inside a loop with other
  * branches is one that gcc 12 fails to vectorise.) */
@@ -24,8 +26,8 @@ static void rmsnorm_forward(Tape *tape, Node *node, int64_t begin, int64_t end, 
 }
 
 /* Adds to dx and dgain, each of which may be NULL. */
-static void backward_row(int64_t C, const real *x, const real *gain, real r, const real *dy, real *dx,
-                         real *dgain) {
+static void backward_row(int64_t C, const real *x, const real *gain, real r, const real *dy,
+                         real *dx, real *dgain) {
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < C; c++) sum += dy[c] * gain[c] * x[c];

@@ -14,7 +14,9 @@ typedef struct Gradient {
     int shares;
 } Gradient;
 
-static size_t bytes_of(const Tensor *x) { return (size_t)tensor_size(x) * sizeof(real); }
+static size_t bytes_of(const Tensor *x) {
+    return (size_t)tensor_size(x) * sizeof(real);
+}
 
 void tape_init(Tape *tape, int64_t parameter_count) {
     *tape = (Tape){.parameter_count = parameter_count, .place = "model"};
@@ -39,7 +41,9 @@ void tape_dry(Tape *tape) {
     tape->dry = tape->activations.counting = tape->pool.counting = true;
 }
 
-size_t tape_peak_bytes(const Tape *tape) { return tape->activations.peak + tape->pool.bytes; }
+size_t tape_peak_bytes(const Tape *tape) {
+    return tape->activations.peak + tape->pool.bytes;
+}
 
 /* ---- memory of one tensor ---- */
 
@@ -49,7 +53,8 @@ static void hold_block(Tape *tape, Tensor *x, real *block) {
     x->resident = x->pooled = true;
     if (tape->pooled_count == tape->pooled_capacity) {
         tape->pooled_capacity = 2 * tape->pooled_capacity + 16;
-        tape->pooled = reallocate(tape->pooled, (size_t)tape->pooled_capacity, sizeof *tape->pooled);
+        tape->pooled =
+            reallocate(tape->pooled, (size_t)tape->pooled_capacity, sizeof *tape->pooled);
     }
     tape->pooled[tape->pooled_count++] = x;
 }
@@ -208,8 +213,8 @@ Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
         }
         if (tape->segment_count == tape->segment_capacity) {
             tape->segment_capacity = 2 * tape->segment_capacity + 8;
-            tape->segments = reallocate(tape->segments, (size_t)tape->segment_capacity,
-                                        sizeof *tape->segments);
+            tape->segments =
+                reallocate(tape->segments, (size_t)tape->segment_capacity, sizeof *tape->segments);
         }
         tape->segments[tape->segment_count++] = *segment;
     } else {
@@ -321,10 +326,9 @@ static void backward_node(Tape *tape, Node *node) {
         if (operation->passes_gradient & 1u << i) pass_gradient(tape, node, node->inputs[i]);
     for (int i = 0; i < node->input_count; i++) {
         if (operation->backward_reads & 1u << i) ensure_values(tape, node->inputs[i]);
-        node->input_gradients[i] =
-            operation->passes_gradient & 1u << i
-                ? NULL
-                : tape_gradient(tape, node->inputs[i], &node->accumulate[i]);
+        node->input_gradients[i] = operation->passes_gradient & 1u << i
+                                       ? NULL
+                                       : tape_gradient(tape, node->inputs[i], &node->accumulate[i]);
     }
     if (operation->backward) run(tape, node, true);
     for (int i = 0; i < node->input_count; i++)
@@ -348,7 +352,8 @@ void tape_backward(Tape *tape) {
 }
 
 void tape_reset(Tape *tape) {
-    for (int64_t i = 0; i < tape->node_count; i++) give_gradient_share(tape, tape->nodes[i]->output);
+    for (int64_t i = 0; i < tape->node_count; i++)
+        give_gradient_share(tape, tape->nodes[i]->output);
     for (int64_t i = 0; i < tape->pooled_count; i++) pool_give(&tape->pool, tape->pooled[i]->data);
     if (tape->uses) memset(tape->uses, 0, (size_t)tape->parameter_count * sizeof *tape->uses);
     tape->pooled_count = tape->node_count = tape->segment_count = 0;

@@ -36,11 +36,12 @@ typedef enum OperationKind {
 typedef struct Operation {
     const char *name;
     OperationKind kind;
-    unsigned backward_reads; /* bit i: backward reads the values of inputs[i] */
+    unsigned backward_reads;  /* bit i: backward reads the values of inputs[i] */
     unsigned passes_gradient; /* bit i: d/d inputs[i] is d/d output itself; the tape handles it */
     int64_t (*units)(const Node *node);                  /* NULL: 1 */
     int64_t (*scratch)(const Node *node, bool backward); /* reals a thread needs; NULL: none */
-    int64_t (*flops)(const Node *node); /* of the products in forward, 2 per multiply-add; or NULL */
+    int64_t (*flops)(
+        const Node *node); /* of the products in forward, 2 per multiply-add; or NULL */
     void (*forward)(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch);
     void (*backward)(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch);
     bool backward_splits; /* units may run backward at the same time (no shared weight gradient) */
@@ -58,7 +59,7 @@ struct Node {
     real *kept;          /* numbers forward leaves for backward (1/rms, log-sum-exp) */
     int64_t kept_size;
     bool kept_resident; /* the arena holds it (in a dry run without an address) */
-    int64_t segment; /* index of the recomputed segment it belongs to, or -1 */
+    int64_t segment;    /* index of the recomputed segment it belongs to, or -1 */
 
     /* During backward: the output's gradient, and for each input where its part goes (NULL: nobody
      * wants it) and whether to add to what is there (1) or to overwrite it (0). */
@@ -69,13 +70,13 @@ struct Node {
 
 struct Tape {
     /* Settings, by the owner, before the first operation. */
-    bool recording;  /* keep nodes for tape_backward */
-    bool dry;        /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
-    bool plain;      /* use the definitions in tensor/plain/ */
-    bool recompute;  /* segments keep only their input and output for backward */
-    bool serial;    /* never split operations over the team, as inside a parallel region */
+    bool recording;      /* keep nodes for tape_backward */
+    bool dry;            /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
+    bool plain;          /* use the definitions in tensor/plain/ */
+    bool recompute;      /* segments keep only their input and output for backward */
+    bool serial;         /* never split operations over the team, as inside a parallel region */
     bool find_nonfinite; /* stop noting at the first output that holds a NaN or infinity */
-    real *gradients; /* flat buffer of the parameters' gradients, or NULL: none wanted */
+    real *gradients;     /* flat buffer of the parameters' gradients, or NULL: none wanted */
     int64_t parameter_count;
     const char *place; /* copied to each node */
 
@@ -86,7 +87,7 @@ struct Tape {
     bool last_pass;
 
     /* Results. */
-    int64_t forward_flops; /* since tape_reset */
+    int64_t forward_flops;      /* since tape_reset */
     double seconds[KIND_COUNT]; /* since tape_init */
     /* With find_nonfinite: place and name of the first operation with a bad output, else NULL. Not the
      * node itself, whose memory is given back at the end of its segment. */
@@ -101,8 +102,9 @@ struct Tape {
     int64_t segment_count, segment_capacity;
     Tensor **pooled;
     int64_t pooled_count, pooled_capacity;
-    unsigned char *touched; /* per parameter: its gradient has been written since tape_begin_gradients */
-    int *uses;              /* per parameter: uses not yet seen by backward */
+    unsigned char
+        *touched; /* per parameter: its gradient has been written since tape_begin_gradients */
+    int *uses;    /* per parameter: uses not yet seen by backward */
 };
 
 void tape_init(Tape *tape, int64_t parameter_count);

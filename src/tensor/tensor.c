@@ -6,7 +6,9 @@ int64_t tensor_size(const Tensor *x) {
     return size;
 }
 
-int64_t tensor_columns(const Tensor *x) { return x->shape[x->rank - 1]; }
+int64_t tensor_columns(const Tensor *x) {
+    return x->shape[x->rank - 1];
+}
 
 int64_t tensor_rows(const Tensor *x) {
     int64_t rows = 1;

@@ -82,6 +82,8 @@ static inline real real_dot(int64_t n, const real *a, const real *b) {
     return sum;
 }
 
-static inline real real_sigmoid(real x) { return 1 / (1 + real_exp(-x)); }
+static inline real real_sigmoid(real x) {
+    return 1 / (1 + real_exp(-x));
+}
 
 #endif

@@ -44,12 +44,9 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
     snprintf(seconds, sizeof seconds, "%.17g", state->seconds);
     snprintf(best, sizeof best, "%.17g", state->best_valid_loss);
     snprintf(tokenizer, sizeof tokenizer, "%016llx", (unsigned long long)state->tokenizer);
-    const char *const metadata[][2] = {{"format", FORMAT},
-                                       {"step", step},
-                                       {"seconds", seconds},
-                                       {"best_valid_loss", best},
-                                       {"tokenizer", tokenizer},
-                                       {"config", config_json}};
+    const char *const metadata[][2] = {{"format", FORMAT},       {"step", step},
+                                       {"seconds", seconds},     {"best_valid_loss", best},
+                                       {"tokenizer", tokenizer}, {"config", config_json}};
     bool saved = safetensors_write(path, items, count, metadata, 6, true, previous_path, error);
     for (int64_t k = 0; k < count; k++) free((void *)(uintptr_t)items[k].name);
     free(items);
@@ -61,8 +58,10 @@ static bool open_checkpoint(const char *path, Safetensors *file, Error *error) {
     if (!safetensors_open(file, path, error)) return false;
     const char *format = safetensors_metadata(file, "format");
     if (!format || strcmp(format, FORMAT) != 0)
-        error_set(error, "%s: is not a checkpoint of this program; give a run's "
-                         "checkpoint.safetensors", path);
+        error_set(error,
+                  "%s: is not a checkpoint of this program; give a run's "
+                  "checkpoint.safetensors",
+                  path);
     else if (safetensors_verify(file, error))
         return true;
     safetensors_close(file);
@@ -76,11 +75,15 @@ static bool load_part(const Safetensors *file, const char *path, const char *pre
     bool same = tensor && tensor->rank == part->rank && tensor->shape[0] == part->shape[0] &&
                 (part->rank < 2 || tensor->shape[1] == part->shape[1]);
     if (!tensor)
-        error_set(error, "%s: has no tensor %s: it belongs to another model or optimizer; use the "
-                         "config of that run, or --fresh to start over", path, name);
+        error_set(error,
+                  "%s: has no tensor %s: it belongs to another model or optimizer; use the "
+                  "config of that run, or --fresh to start over",
+                  path, name);
     else if (!same)
-        error_set(error, "%s: tensor %s has another shape than the config says; use the config of "
-                         "that run, or --fresh to start over", path, name);
+        error_set(error,
+                  "%s: tensor %s has another shape than the config says; use the config of "
+                  "that run, or --fresh to start over",
+                  path, name);
     else if (!safetensors_to_real(tensor, values + part->offset))
         same = error_set(error, "%s: tensor %s is not of a floating-point type", path, name);
     free(name);
@@ -94,16 +97,19 @@ static bool read_number(const Safetensors *file, const char *path, const char *k
     char *end = NULL;
     *value = text ? strtod(text, &end) : 0;
     if (text && *text && !*end) return true;
-    return error_set(error, "%s: its metadata has no number \"%s\"; the file is not whole", path, key);
+    return error_set(error, "%s: its metadata has no number \"%s\"; the file is not whole", path,
+                     key);
 }
 
 static bool check_tokenizer(const Safetensors *file, const char *path, uint64_t expected,
                             Error *error) {
     const char *text = safetensors_metadata(file, "tokenizer");
     if (text && strtoull(text, NULL, 16) == expected) return true;
-    return error_set(error, "%s: was trained with another tokenizer than the one in its run directory; put "
-                            "the right one back, or start over with --fresh",
-                     path);
+    return error_set(
+        error,
+        "%s: was trained with another tokenizer than the one in its run directory; put "
+        "the right one back, or start over with --fresh",
+        path);
 }
 
 bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunState *state,
@@ -119,13 +125,15 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
                   read_number(&file, path, "best_valid_loss", &state->best_valid_loss, error) &&
                   check_tokenizer(&file, path, state->tokenizer, error);
     if (loaded && file.count != buffer_count * p->part_count)
-        loaded = error_set(error, "%s: holds %lld tensors where this config needs %lld: it belongs to "
-                                  "another model or optimizer; use the config of that run, or --fresh "
-                                  "to start over",
+        loaded = error_set(error,
+                           "%s: holds %lld tensors where this config needs %lld: it belongs to "
+                           "another model or optimizer; use the config of that run, or --fresh "
+                           "to start over",
                            path, (long long)file.count, (long long)(buffer_count * p->part_count));
     for (int k = 0; loaded && k < buffer_count; k++)
         for (int64_t i = 0; loaded && i < p->part_count; i++)
-            loaded = load_part(&file, path, buffers[k].prefix, &p->parts[i], buffers[k].values, error);
+            loaded =
+                load_part(&file, path, buffers[k].prefix, &p->parts[i], buffers[k].values, error);
     safetensors_close(&file);
     optimizer->step = state->step = (int64_t)step;
     return loaded;

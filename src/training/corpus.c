@@ -40,7 +40,8 @@ static bool choose_files(Corpus *corpus, const DataConfig *data, Error *error) {
     for (int64_t i = 0; i < data->train_count; i++) {
         const char *valid = data->valid_count ? data->valid[i] : NULL;
         /* A single candidate is taken as it is: opening it says what is wrong with it. */
-        if (data->train_count > 1 && (!file_exists(data->train[i]) || (valid && !file_exists(valid))))
+        if (data->train_count > 1 &&
+            (!file_exists(data->train[i]) || (valid && !file_exists(valid))))
             continue;
         corpus->choice = i;
         corpus->train_path = data->train[i];
@@ -74,8 +75,9 @@ static Tokenizer *train_tokenizer(const Corpus *corpus, const TokenizerConfig *c
                                   const CorpusOptions *options, Error *error) {
     char *folder;
     if (is_npy(corpus->train_path)) {
-        error_set(error, "%s: holds ids, and a tokenizer cannot be trained on those; name one with "
-                         "\"tokenizer\": {\"load\": DIR}, or leave \"tokenizer\" out",
+        error_set(error,
+                  "%s: holds ids, and a tokenizer cannot be trained on those; name one with "
+                  "\"tokenizer\": {\"load\": DIR}, or leave \"tokenizer\" out",
                   corpus->train_path);
         return NULL;
     }
@@ -93,9 +95,10 @@ static Tokenizer *train_tokenizer(const Corpus *corpus, const TokenizerConfig *c
                               (const char *const *)config->special_tokens,
                               (int)config->special_token_count, NULL, &stats, error);
         if (tokenizer && stats.stopped_early)
-            notice(options, string_format("no pair of tokens is left to merge: the tokenizer stops at "
-                                          "%lld tokens",
-                                          (long long)tokenizer_vocab_size(tokenizer)));
+            notice(options,
+                   string_format("no pair of tokens is left to merge: the tokenizer stops at "
+                                 "%lld tokens",
+                                 (long long)tokenizer_vocab_size(tokenizer)));
         if (tokenizer && !tokenizer_save(tokenizer, folder, error)) {
             tokenizer_free(tokenizer);
             tokenizer = NULL;
@@ -118,13 +121,15 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
         corpus->tokenizer = train_tokenizer(corpus, wanted, options, error);
     if (!corpus->tokenizer) return false;
     for (int64_t i = 0; i < wanted->special_token_count; i++)
-        if (!tokenizer_add_special(corpus->tokenizer, wanted->special_tokens[i], error)) return false;
+        if (!tokenizer_add_special(corpus->tokenizer, wanted->special_tokens[i], error))
+            return false;
 
     int64_t size = tokenizer_vocab_size(corpus->tokenizer);
     if (config->model.vocab_size == 0) config->model.vocab_size = size;
     if (config->model.vocab_size < size)
-        return error_set(error, "model.vocab_size is %lld, but the tokenizer has %lld tokens; raise it or "
-                                "leave it out",
+        return error_set(error,
+                         "model.vocab_size is %lld, but the tokenizer has %lld tokens; raise it or "
+                         "leave it out",
                          (long long)config->model.vocab_size, (long long)size);
     if (!wanted->load) wanted->vocab_size = size;
     corpus->token_bytes =
@@ -167,9 +172,11 @@ static bool open_ids(const Corpus *corpus, const char *path, NpyArray *ids,
                      const CorpusOptions *options, Error *error) {
     if (is_npy(path)) return npy_open(ids, path, error);
     if (!corpus->tokenizer)
-        return error_set(error, "%s: is text, and the config has no \"tokenizer\" to turn it into ids; add "
-                                "one, or name an .npy file of ids",
-                         path);
+        return error_set(
+            error,
+            "%s: is text, and the config has no \"tokenizer\" to turn it into ids; add "
+            "one, or name an .npy file of ids",
+            path);
     uint64_t hash;
     if (!hash_file(path, &hash, error) || !directory_create(options->cache, error)) return false;
     char *cached = string_format("%s/%016llx-%016llx.npy", options->cache, (unsigned long long)hash,
@@ -187,14 +194,17 @@ static bool open_ids(const Corpus *corpus, const char *path, NpyArray *ids,
 static bool check_ids(const NpyArray *ids, const char *path, int64_t vocab_size, int64_t T,
                       Error *error) {
     if (ids->count < T + 1)
-        return error_set(error, "%s: has %lld tokens, but a window needs %lld (context_length + 1); use a "
-                                "longer text or a smaller model.context_length",
+        return error_set(error,
+                         "%s: has %lld tokens, but a window needs %lld (context_length + 1); use a "
+                         "longer text or a smaller model.context_length",
                          path, (long long)ids->count, (long long)T + 1);
     for (int64_t i = 0; i < ids->count; i++)
         if (npy_get(ids, i) >= vocab_size)
-            return error_set(error, "%s: id %lld at position %lld is outside of the vocabulary (%lld); set "
-                                    "model.vocab_size, or encode the text with this model's tokenizer",
-                             path, (long long)npy_get(ids, i), (long long)i, (long long)vocab_size);
+            return error_set(
+                error,
+                "%s: id %lld at position %lld is outside of the vocabulary (%lld); set "
+                "model.vocab_size, or encode the text with this model's tokenizer",
+                path, (long long)npy_get(ids, i), (long long)i, (long long)vocab_size);
     return true;
 }
 
@@ -211,9 +221,11 @@ static NpyArray view(const NpyArray *file, int64_t begin, int64_t count) {
 static bool hold_out(Corpus *corpus, int64_t T, Error *error) {
     int64_t n = corpus->train.count, held = n / 100 > T + 1 ? n / 100 : T + 1;
     if (n - held < T + 1)
-        return error_set(error, "%s: has %lld tokens, too few for a training and a validation window of %lld "
-                                "each; use a longer text or a smaller model.context_length",
-                         corpus->train_path, (long long)n, (long long)T + 1);
+        return error_set(
+            error,
+            "%s: has %lld tokens, too few for a training and a validation window of %lld "
+            "each; use a longer text or a smaller model.context_length",
+            corpus->train_path, (long long)n, (long long)T + 1);
     corpus->valid = view(&corpus->files[0], n - held, held);
     corpus->train = view(&corpus->files[0], 0, n - held);
     return true;
@@ -223,10 +235,11 @@ bool corpus_open(Corpus *corpus, TrainConfig *config, const CorpusOptions *optio
     *corpus = (Corpus){.separator = -1};
     int64_t T = config->model.context_length;
     const char *valid = NULL;
-    bool opened = choose_files(corpus, &config->data, error) &&
-                  open_tokenizer(corpus, config, options, error) &&
-                  open_ids(corpus, corpus->train_path, &corpus->files[0], options, error) &&
-                  check_ids(&corpus->files[0], corpus->train_path, config->model.vocab_size, T, error);
+    bool opened =
+        choose_files(corpus, &config->data, error) &&
+        open_tokenizer(corpus, config, options, error) &&
+        open_ids(corpus, corpus->train_path, &corpus->files[0], options, error) &&
+        check_ids(&corpus->files[0], corpus->train_path, config->model.vocab_size, T, error);
     if (opened) {
         valid = corpus->valid_path;
         corpus->train = corpus->files[0];

@@ -9,13 +9,13 @@
 #include "training/train_config.h"
 
 typedef struct Corpus {
-    Tokenizer *tokenizer;   /* NULL when the data are ids and none is named */
-    NpyArray train, valid;  /* views of the files below */
-    NpyArray files[2];      /* the maps: training and validation (count 0: held out of training) */
-    int64_t choice;         /* index in the data lists of the files taken */
+    Tokenizer *tokenizer;  /* NULL when the data are ids and none is named */
+    NpyArray train, valid; /* views of the files below */
+    NpyArray files[2];     /* the maps: training and validation (count 0: held out of training) */
+    int64_t choice;        /* index in the data lists of the files taken */
     const char *train_path, *valid_path; /* as in the config; valid NULL when held out */
-    uint32_t *token_bytes;  /* [vocab_size] bytes of each token; NULL without tokenizer */
-    int64_t separator;      /* id of the first special token, between documents; −1: none */
+    uint32_t *token_bytes; /* [vocab_size] bytes of each token; NULL without tokenizer */
+    int64_t separator;     /* id of the first special token, between documents; −1: none */
 } Corpus;
 
 /* Called with a line about what is going on ("training the tokenizer …"). */

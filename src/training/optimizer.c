@@ -9,7 +9,9 @@
 /* Elements of a chunk: the unit of work and of the partial sums. */
 enum { CHUNK = 1 << 14 };
 
-static int64_t chunks(int64_t size) { return (size + CHUNK - 1) / CHUNK; }
+static int64_t chunks(int64_t size) {
+    return (size + CHUNK - 1) / CHUNK;
+}
 static int64_t chunk_end(int64_t begin, int64_t size) {
     return size - begin < CHUNK ? size : begin + CHUNK;
 }
@@ -19,8 +21,10 @@ static real *zeros(int64_t size, Error *error) {
     if (buffer)
         memset(buffer, 0, (size_t)size * sizeof(real));
     else
-        error_set(error, "the optimizer needs %.1f GB of memory, which cannot be had; make the model "
-                         "smaller", (double)size * sizeof(real) / 1e9);
+        error_set(error,
+                  "the optimizer needs %.1f GB of memory, which cannot be had; make the model "
+                  "smaller",
+                  (double)size * sizeof(real) / 1e9);
     return buffer;
 }
 

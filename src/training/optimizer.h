@@ -12,11 +12,11 @@
 
 typedef struct Optimizer {
     OptimizerConfig config;
-    int64_t size;     /* elements of the flat buffers */
-    real *m;          /* AdamW: first moment; SGD: momentum; NULL for SGD without momentum */
-    real *v;          /* AdamW: second moment, else NULL */
-    double *partial;  /* sums of squares per chunk */
-    int64_t step;     /* updates done so far */
+    int64_t size;    /* elements of the flat buffers */
+    real *m;         /* AdamW: first moment; SGD: momentum; NULL for SGD without momentum */
+    real *v;         /* AdamW: second moment, else NULL */
+    double *partial; /* sums of squares per chunk */
+    int64_t step;    /* updates done so far */
 } Optimizer;
 
 bool optimizer_create(Optimizer *optimizer, const OptimizerConfig *config, int64_t size,

@@ -36,15 +36,16 @@ bool run_directory_lock(RunDirectory *run, Error *error) {
         return error_set(error, "%s: cannot be opened: %s", run->path, strerror(errno));
     if (flock(run->lock, LOCK_EX | LOCK_NB) == 0) return true;
     if (errno != EWOULDBLOCK) return true; /* a file system without locks: go on without */
-    return error_set(error, "%s: another process is training in this run; wait for it, or name another "
-                            "folder with --run",
+    return error_set(error,
+                     "%s: another process is training in this run; wait for it, or name another "
+                     "folder with --run",
                      run->path);
 }
 
 void run_directory_free(RunDirectory *run) {
     if (run->lock >= 0) close(run->lock);
-    char *names[] = {run->path,  run->config,     run->tokenizer,           run->log,
-                     run->model, run->best,       run->checkpoint,          run->previous_checkpoint,
+    char *names[] = {run->path,        run->config,  run->tokenizer,  run->log,
+                     run->model,       run->best,    run->checkpoint, run->previous_checkpoint,
                      run->checkpoints, run->samples, run->loss_chart};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) free(names[i]);
     *run = (RunDirectory){.lock = -1};
@@ -84,7 +85,9 @@ char *run_directory_newest(const char *runs, Error *error) {
     }
     if (directory) closedir(directory);
     if (!best)
-        error_set(error, "%s: no trained run there; train one (./train configs/tiny.json) or name one "
-                         "with --run", runs);
+        error_set(error,
+                  "%s: no trained run there; train one (./train configs/tiny.json) or name one "
+                  "with --run",
+                  runs);
     return best;
 }

@@ -37,14 +37,15 @@ bool run_log_open(RunLog *log, const char *path, int64_t last_step, Error *error
         size_t header = sizeof RUN_LOG_HEADER;
         bool ours = size >= header && memcmp(text, RUN_LOG_HEADER "\n", header) == 0;
         bool kept = ours ? keep_prefix(path, text, size, kept_rows(text, last_step), error)
-                         : error_set(error, "%s: does not begin with the columns of a log; move it "
-                                            "away, or start over with --fresh", path);
+                         : error_set(error,
+                                     "%s: does not begin with the columns of a log; move it "
+                                     "away, or start over with --fresh",
+                                     path);
         free(text);
         if (!kept) return false;
     }
     log->stream = fopen(path, "abe");
-    if (!log->stream)
-        return error_set(error, "%s: cannot be written: %s", path, strerror(errno));
+    if (!log->stream) return error_set(error, "%s: cannot be written: %s", path, strerror(errno));
     log->path = string_copy(path);
     return true;
 }

@@ -11,8 +11,8 @@
     "step,tokens,seconds,learning_rate,train_loss,valid_loss,grad_norm,tokens_per_second"
 
 typedef struct RunLogRow {
-    int64_t step, tokens;  /* tokens seen so far */
-    double seconds;        /* cumulative over resumes */
+    int64_t step, tokens; /* tokens seen so far */
+    double seconds;       /* cumulative over resumes */
     double learning_rate;
     double train_loss, grad_norm; /* of this step's batch; the norm before clipping */
     double valid_loss;            /* NAN: not measured, an empty field */

@@ -21,7 +21,9 @@ static int64_t slice_for(const ModelConfig *model, int64_t rows, int64_t T, int 
 
 /* With fewer rows than threads one worker runs outside of a parallel region, and the operations
  * themselves use the team. */
-static int workers_for(int64_t rows, int threads) { return rows >= threads ? threads : 1; }
+static int workers_for(int64_t rows, int threads) {
+    return rows >= threads ? threads : 1;
+}
 
 TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int threads) {
     int workers = workers_for(config->rows, threads);
@@ -38,8 +40,7 @@ TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int
     tape_backward(&tape);
     int buffers = 1 + workers + (config->optimizer->type == OPTIMIZER_ADAMW ? 2 : 0) +
                   (config->optimizer->momentum != 0);
-    TrainPlan plan = {.parameter_bytes =
-                          buffers * model->parameters.size * (int64_t)sizeof(real),
+    TrainPlan plan = {.parameter_bytes = buffers * model->parameters.size * (int64_t)sizeof(real),
                       .activation_bytes = workers * (int64_t)tape_peak_bytes(&tape),
                       .batch_bytes = (double)config->rows * (double)config->T *
                                      (3 * sizeof(int32_t) + 2 * sizeof(real)),
@@ -209,7 +210,8 @@ bool train_step_run(TrainStep *step, int64_t t, double rate, StepResult *result,
     if (!isfinite(result->loss) || !isfinite(result->grad_norm))
         return report_nonfinite(step, t, rate, result, error);
     double clip = gradient_clip_factor(result->grad_norm, step->grad_clip);
-    optimizer_update(&step->optimizer, step->model->parameters.values, step->gradients[0], clip, rate);
+    optimizer_update(&step->optimizer, step->model->parameters.values, step->gradients[0], clip,
+                     rate);
     step->seconds_optimizer += omp_get_wtime() - computed;
     return true;
 }

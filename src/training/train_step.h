@@ -17,15 +17,15 @@ typedef struct TrainStep {
     Model *model;
     Optimizer optimizer;
     BatchSource source;
-    int64_t rows, T;        /* sequences of a step (batch_size · gradient_accumulation), positions */
-    int64_t slice;          /* sequences a thread takes at a time */
-    int64_t separator;      /* id between documents, for document_mask; −1: none */
+    int64_t rows, T;   /* sequences of a step (batch_size · gradient_accumulation), positions */
+    int64_t slice;     /* sequences a thread takes at a time */
+    int64_t separator; /* id between documents, for document_mask; −1: none */
     double grad_clip;
     int workers;
-    Tape *tapes;            /* [workers] */
-    real **gradients;       /* [workers] flat buffers */
-    int32_t *ids, *targets, *document_start; /* (rows, T) */
-    real *weights, *losses;                  /* (rows, T) */
+    Tape *tapes;                                             /* [workers] */
+    real **gradients;                                        /* [workers] flat buffers */
+    int32_t *ids, *targets, *document_start;                 /* (rows, T) */
+    real *weights, *losses;                                  /* (rows, T) */
     double seconds_data, seconds_optimizer, seconds_waiting; /* for the benchmark's table */
 } TrainStep;
 

@@ -38,7 +38,9 @@ TrainStepConfig trainer_step_config(const TrainerSetup *setup) {
                              .plain = setup->plain};
 }
 
-static bool due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
+static bool due(int64_t step, int64_t every) {
+    return every > 0 && step % every == 0;
+}
 
 /* Loads the checkpoint when resuming, and brings log and samples back to its step. */
 static bool begin(Trainer *t, Error *error) {
@@ -61,8 +63,7 @@ static bool validate(Trainer *t, Evaluation *validation, Error *error) {
     RunState *state = &t->result->state;
     /* A batch with fewer rows than threads trains on a single tape: too few to lend. */
     bool lend = t->step.workers == parallel_threads();
-    if (!t->evaluator)
-        t->evaluator = evaluator_new(setup->model, lend ? t->step.tapes : NULL);
+    if (!t->evaluator) t->evaluator = evaluator_new(setup->model, lend ? t->step.tapes : NULL);
     EvaluationOptions options = {.token_bytes = setup->token_bytes};
     if (!evaluate(t->evaluator, &setup->validation, &options, validation, error)) return false;
     t->result->validation = *validation;
@@ -75,11 +76,13 @@ static bool validate(Trainer *t, Evaluation *validation, Error *error) {
 static bool sample(Trainer *t, int64_t step, Error *error) {
     FILE *out = fopen(t->setup->run->samples, "abe");
     if (!out)
-        return error_set(error, "%s: cannot be written: %s", t->setup->run->samples, strerror(errno));
+        return error_set(error, "%s: cannot be written: %s", t->setup->run->samples,
+                         strerror(errno));
     fprintf(out, "=== step %lld\n", (long long)step);
     bool done = t->events->sample(t->events->context, step, out, error);
     if (fclose(out) != 0 && done)
-        done = error_set(error, "%s: cannot be written: %s", t->setup->run->samples, strerror(errno));
+        done =
+            error_set(error, "%s: cannot be written: %s", t->setup->run->samples, strerror(errno));
     return done;
 }
 
@@ -97,8 +100,8 @@ static bool save(Trainer *t, Error *error) {
 }
 
 static bool keep_model(Trainer *t, int64_t step, Error *error) {
-    char *path = string_format("%s/step_%07lld.safetensors", t->setup->run->checkpoints,
-                               (long long)step);
+    char *path =
+        string_format("%s/step_%07lld.safetensors", t->setup->run->checkpoints, (long long)step);
     bool kept = directory_create(t->setup->run->checkpoints, error) &&
                 model_weights_save(t->setup->model, path, error);
     free(path);
@@ -146,7 +149,8 @@ static bool report(Trainer *t, double rate, const StepResult *step, const Evalua
 /* What is left when a step failed. */
 static bool name_checkpoint(const Trainer *t, Error *error) {
     const Error reason = *error;
-    if (t->saved_step == 0) return error_set(error, "%s; there was no checkpoint yet", reason.message);
+    if (t->saved_step == 0)
+        return error_set(error, "%s; there was no checkpoint yet", reason.message);
     return error_set(error, "%s; the last good checkpoint is %s, of step %lld", reason.message,
                      t->setup->run->checkpoint, (long long)t->saved_step);
 }
@@ -157,21 +161,25 @@ static bool iterate(Trainer *t, Error *error) {
     RunState *state = &t->result->state;
     StepResult step;
     double begun = omp_get_wtime(), rate = schedule_rate(&config->learning_rate, state->step);
-    if (!train_step_run(&t->step, state->step, rate, &step, error)) return name_checkpoint(t, error);
+    if (!train_step_run(&t->step, state->step, rate, &step, error))
+        return name_checkpoint(t, error);
     t->training_seconds += omp_get_wtime() - begun;
     t->training_steps++;
     state->step++;
     bool last = state->step == config->max_steps;
     Evaluation validation;
-    bool validated = t->setup->validation.count > 0 && (last || due(state->step, config->eval_every));
+    bool validated =
+        t->setup->validation.count > 0 && (last || due(state->step, config->eval_every));
     if (validated && !validate(t, &validation, error)) return false;
     if (!report(t, rate, &step, validated ? &validation : NULL, error)) return false;
-    if (t->events->sample && (due(state->step, config->sample_every) || (last && config->sample_every)) &&
+    if (t->events->sample &&
+        (due(state->step, config->sample_every) || (last && config->sample_every)) &&
         !sample(t, state->step, error))
         return false;
     if (due(state->step, config->keep_every) && !keep_model(t, state->step, error)) return false;
     t->result->stopped = !last && t->events->stop && *t->events->stop;
-    if (last || t->result->stopped || due(state->step, config->checkpoint_every)) return save(t, error);
+    if (last || t->result->stopped || due(state->step, config->checkpoint_every))
+        return save(t, error);
     return true;
 }
 

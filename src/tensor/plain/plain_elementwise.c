@@ -19,7 +19,9 @@ void plain_rmsnorm_backward(int64_t C, const real *x, const real *gain, real r, 
     }
 }
 
-static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
 
 void plain_swiglu(int64_t F, const real *a, const real *g, real *y) {
     for (int64_t f = 0; f < F; f++) y[f] = a[f] * (real)sigmoid((double)a[f]) * g[f];
@@ -34,16 +36,26 @@ void plain_swiglu_backward(int64_t F, const real *a, const real *g, const real *
     }
 }
 
-static double normal_cdf(double x) { return 0.5 * (1 + erf(x / sqrt(2.0))); }
-static double normal_density(double x) { return exp(-x * x / 2) / sqrt(2 * 3.14159265358979323846); }
+static double normal_cdf(double x) {
+    return 0.5 * (1 + erf(x / sqrt(2.0)));
+}
+static double normal_density(double x) {
+    return exp(-x * x / 2) / sqrt(2 * 3.14159265358979323846);
+}
 
 void plain_activation(Activation function, int64_t n, const real *x, real *y) {
     for (int64_t i = 0; i < n; i++) {
         double v = (double)x[i];
         switch (function) {
-        case ACTIVATION_SILU: v = v * sigmoid(v); break;
-        case ACTIVATION_RELU: v = v > 0 ? v : 0 * v; break;
-        case ACTIVATION_GELU: v = v * normal_cdf(v); break;
+        case ACTIVATION_SILU:
+            v = v * sigmoid(v);
+            break;
+        case ACTIVATION_RELU:
+            v = v > 0 ? v : 0 * v;
+            break;
+        case ACTIVATION_GELU:
+            v = v * normal_cdf(v);
+            break;
         }
         y[i] = (real)v;
     }
@@ -54,9 +66,15 @@ void plain_activation_backward(Activation function, int64_t n, const real *x, co
     for (int64_t i = 0; i < n; i++) {
         double v = (double)x[i], s = sigmoid(v), slope = 0;
         switch (function) {
-        case ACTIVATION_SILU: slope = s + v * s * (1 - s); break;
-        case ACTIVATION_RELU: slope = v > 0 ? 1 : 0; break;
-        case ACTIVATION_GELU: slope = normal_cdf(v) + v * normal_density(v); break;
+        case ACTIVATION_SILU:
+            slope = s + v * s * (1 - s);
+            break;
+        case ACTIVATION_RELU:
+            slope = v > 0 ? 1 : 0;
+            break;
+        case ACTIVATION_GELU:
+            slope = normal_cdf(v) + v * normal_density(v);
+            break;
         }
         dx[i] += dy[i] * (real)slope;
     }
