@@ -29,6 +29,16 @@ static bool hash_file(const char *path, uint64_t *hash, Error *error) {
     return !empty || error_set(error, "%s: is empty; put some text in it", path);
 }
 
+/* The same for a text of the corpus; the training text, which names both the cached tokenizer and the
+ * cached ids, is read for it once. */
+static bool hash_text(Corpus *corpus, const char *path, uint64_t *hash, Error *error) {
+    bool training = path == corpus->train_path;
+    *hash = training ? corpus->train_hash : 0;
+    if (*hash == 0 && !hash_file(path, hash, error)) return false;
+    if (training) corpus->train_hash = *hash;
+    return true;
+}
+
 static bool is_npy(const char *path) {
     size_t length = strlen(path);
     return length > 4 && strcmp(path + length - 4, ".npy") == 0;
@@ -57,10 +67,10 @@ static bool choose_files(Corpus *corpus, const DataConfig *data, Error *error) {
 /* ---- the tokenizer ---- */
 
 /* Folder of the cached tokenizer: named after the text, the size and the special tokens. */
-static bool tokenizer_cache(const char *cache, const char *text, const TokenizerConfig *config,
+static bool tokenizer_cache(Corpus *corpus, const char *cache, const TokenizerConfig *config,
                             char **folder, Error *error) {
     uint64_t hash;
-    if (!hash_file(text, &hash, error)) return false;
+    if (!hash_text(corpus, corpus->train_path, &hash, error)) return false;
     uint64_t key = hash ^ (uint64_t)config->vocab_size;
     for (int64_t i = 0; i < config->special_token_count; i++)
         for (const char *c = config->special_tokens[i];; c++) {
@@ -71,7 +81,7 @@ static bool tokenizer_cache(const char *cache, const char *text, const Tokenizer
     return true;
 }
 
-static Tokenizer *train_tokenizer(const Corpus *corpus, const TokenizerConfig *config,
+static Tokenizer *train_tokenizer(Corpus *corpus, const TokenizerConfig *config,
                                   const CorpusOptions *options, Error *error) {
     char *folder;
     if (is_npy(corpus->train_path)) {
@@ -81,7 +91,7 @@ static Tokenizer *train_tokenizer(const Corpus *corpus, const TokenizerConfig *c
                   corpus->train_path);
         return NULL;
     }
-    if (!tokenizer_cache(options->cache, corpus->train_path, config, &folder, error)) return NULL;
+    if (!tokenizer_cache(corpus, options->cache, config, &folder, error)) return NULL;
     /* tokenizer.json is written last: where it is, the folder is whole. */
     char *last = path_join(folder, "tokenizer.json");
     Tokenizer *tokenizer = NULL;
@@ -168,8 +178,8 @@ static bool encode_text(const Corpus *corpus, const char *text, const char *path
 }
 
 /* The ids of a data file: the file itself, or its encoding in the cache. */
-static bool open_ids(const Corpus *corpus, const char *path, NpyArray *ids,
-                     const CorpusOptions *options, Error *error) {
+static bool open_ids(Corpus *corpus, const char *path, NpyArray *ids, const CorpusOptions *options,
+                     Error *error) {
     if (is_npy(path)) return npy_open(ids, path, error);
     if (!corpus->tokenizer)
         return error_set(
@@ -178,7 +188,8 @@ static bool open_ids(const Corpus *corpus, const char *path, NpyArray *ids,
             "one, or name an .npy file of ids",
             path);
     uint64_t hash;
-    if (!hash_file(path, &hash, error) || !directory_create(options->cache, error)) return false;
+    if (!hash_text(corpus, path, &hash, error) || !directory_create(options->cache, error))
+        return false;
     char *cached = string_format("%s/%016llx-%016llx.npy", options->cache, (unsigned long long)hash,
                                  (unsigned long long)tokenizer_fingerprint(corpus->tokenizer));
     bool done = true;

@@ -15,6 +15,7 @@ typedef struct Corpus {
     int64_t choice;        /* index in the data lists of the files taken */
     const char *train_path, *valid_path; /* as in the config; valid NULL when held out */
     uint32_t *token_bytes; /* [vocab_size] bytes of each token; NULL without tokenizer */
+    uint64_t train_hash;   /* of the training text's content; 0: not read yet */
     int64_t separator;     /* id of the first special token, between documents; −1: none */
 } Corpus;
 
