@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "model/transformer.h"
 #include "tensor/attention.h"
+#include "tensor/panel_product.h"
 #include "tensor/cross_entropy.h"
 #include "tensor/plain/plain.h"
 #include "tensor/rmsnorm.h"
@@ -73,6 +74,61 @@ static void test_matmul_random(void **state) {
         free(b);
         free(c);
         free(d);
+    }
+}
+
+/* Against the plain product: rows beside whole tiles, columns that end within a vector, both ways to
+ * lay out B, a beta of 0 over NaN; nothing outside of the whole vectors is touched. */
+static void test_panel_product(void **state) {
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        int64_t m = 1 + (int64_t)((draw() + 1) / 2 * 40), n = 1 + (int64_t)((draw() + 1) / 2 * 100);
+        int64_t k = 1 + (int64_t)((draw() + 1) / 2 * 5), wide = (n + LANES - 1) / LANES * LANES;
+        bool ta = round & 1, packed = round & 2;
+        if (packed) k = (k + LANES - 1) / LANES * LANES;
+        real beta = round % 3 == 0 ? 0 : (round % 3 == 1 ? 1 : (real)-0.5);
+        int64_t lda = (ta ? m : k) + round % 4, ldb = packed ? k : wide, ldc = wide + round % 5;
+        real *a = random_values((ta ? k : m) * lda), *b = random_values((packed ? n : k) * ldb);
+        real *c = random_values(m * ldc), *d = allocate((size_t)(m * ldc), sizeof *d);
+        for (int64_t i = 0; beta == 0 && i < m; i++)
+            for (int64_t j = 0; j < wide; j++) c[i * ldc + j] = (real)NAN;
+        memcpy(d, c, (size_t)(m * ldc) * sizeof *d);
+        real *panels = packed ? allocate((size_t)panels_size(n, k), sizeof *panels) : NULL;
+        Panels B = packed ? pack_transposed(n, k, b, panels) : (Panels){b, ldb, PANEL};
+        MatmulOperand A = {a, lda, ta}, plain_B = {b, ldb, packed};
+        panel_product(m, n, k, (real)0.7, A, B, beta, c, ldc);
+        plain_matmul(m, n, k, (real)0.7, A, plain_B, beta, d, ldc);
+        for (int64_t i = 0; i < m; i++) {
+            assert_close(c + i * ldc, d + i * ldc, n, 1e-5);
+            assert_memory_equal(c + i * ldc + wide, d + i * ldc + wide,
+                                (size_t)(ldc - wide) * sizeof *c);
+        }
+        free(a);
+        free(b);
+        free(c);
+        free(d);
+        free(panels);
+    }
+}
+
+static void test_sums_and_maxima(void **state) {
+    (void)state;
+    for (int64_t n = 0; n < 70; n++) {
+        real *a = random_values(n + 1), *b = random_values(n + 1), largest = -HUGE_VALF;
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            sum += (double)a[i] * (double)b[i];
+            if (a[i] > largest) largest = a[i];
+        }
+        assert_true(fabs((double)real_dot(n, a, b) - sum) < 1e-5);
+        assert_true(real_max(n, a) == largest);
+        if (n > 1) {
+            a[n / 2] = (real)NAN;
+            assert_false(isnan(real_max(n, a)));
+            assert_true(isnan(real_dot(n, a, b)));
+        }
+        free(a);
+        free(b);
     }
 }
 
@@ -231,6 +287,10 @@ static void test_attention(void **state) {
     check_attention(1, 65, 4, 2, 6, true, false);
     check_attention(1, 200, 2, 2, 16, true, false);
     check_attention(1, 70, 2, 2, 8, false, false);
+    check_attention(1, 100, 2, 1, 32, true, true);
+    check_attention(2, 37, 3, 3, 48, true, false);
+    check_attention(1, 50, 2, 2, 64, false, true);
+    check_attention(1, 16, 1, 1, 128, true, false);
     check_attention(2, 70, 2, 2, 8, true, true);
 }
 
@@ -396,6 +456,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matmul_by_hand),
         cmocka_unit_test(test_matmul_random),
+        cmocka_unit_test(test_panel_product),
+        cmocka_unit_test(test_sums_and_maxima),
         cmocka_unit_test(test_exp),
         cmocka_unit_test(test_network_plain_and_recomputed),
         cmocka_unit_test(test_attention),

@@ -233,7 +233,7 @@ typedef struct XlTile {
 static XlTile xl_tile(const XlState *state, const AttentionTile *tile) {
     int64_t D = tile->d_head;
     XlTile xl = {.band = band_of(tile, INT64_MAX), .C = state->heads * D};
-    xl.row = (tile->stride - 1 + xl.band.low) * xl.C + tile->head * D;
+    xl.row = (tile->keys - 1 + xl.band.low) * xl.C + tile->head * D;
     xl.u = tile->tables[0] + tile->head * D;
     xl.v = tile->tables[1] + tile->head * D;
     xl.qv = tile->scratch;

@@ -1,11 +1,11 @@
 #include "tensor/attention.h"
 
-#include "tensor/matmul.h"
+#include "tensor/panel_product.h"
 #include "tensor/plain/plain.h"
 
 /* Rows of a block of scores: large enough for the product, small enough that little of the upper
- * triangle is computed in vain and the block stays in the second-level cache. */
-enum { BLOCK = 64 };
+ * triangle is computed in vain and the block stays in the first-level cache. */
+enum { BLOCK = 16 };
 
 /* The sizes of one call, read off its node. */
 typedef struct Layout {
@@ -15,10 +15,16 @@ typedef struct Layout {
     int64_t stride;     /* of a row of qkv: (H + 2G)·D */
     int64_t out_stride; /* of a row of the output: H·D */
     int64_t block;
+    int64_t width; /* of a block of scores in memory: keys in whole vectors */
+    bool panels;   /* products by panel_product */
     real scale;
     const AttentionOptions *options;
     const AttentionHooks *hooks;
 } Layout;
+
+static int64_t whole_vectors(int64_t n) {
+    return (n + LANES - 1) / LANES * LANES;
+}
 
 static Layout layout_of(const Node *node) {
     const AttentionOptions *options = node->options;
@@ -35,6 +41,8 @@ static Layout layout_of(const Node *node) {
     s.keys = s.past + s.T;
     s.out_stride = s.H * s.D;
     s.block = s.T < BLOCK ? s.T : BLOCK;
+    s.width = whole_vectors(s.keys);
+    s.panels = s.D % LANES == 0 && s.T >= LANES;
     s.scale = (real)(1 / sqrt((double)s.D));
     return s;
 }
@@ -45,8 +53,10 @@ static bool transforms(const Layout *s, AttentionPart part) {
 
 static void copy_strided(int64_t rows, int64_t D, const real *from, int64_t from_stride, real *to,
                          int64_t to_stride) {
-    for (int64_t r = 0; r < rows; r++)
-        memcpy(to + r * to_stride, from + r * from_stride, (size_t)D * sizeof(real));
+    for (int64_t r = 0; r < rows; r++, from += from_stride, to += to_stride) {
+#pragma omp simd
+        for (int64_t d = 0; d < D; d++) to[d] = from[d];
+    }
 }
 
 /* Copies rows of one head, transformed when the scheme transforms that part. */
@@ -83,7 +93,8 @@ static AttentionTile tile_of(const Layout *s, const Node *node, int64_t head, in
                           .q = q,
                           .k = k,
                           .scores = scores,
-                          .stride = s->keys,
+                          .keys = s->keys,
+                          .stride = s->width,
                           .scratch = scratch};
     for (int i = 1; i < node->input_count; i++) {
         tile.tables[i - 1] = node->inputs[i]->data;
@@ -92,34 +103,44 @@ static AttentionTile tile_of(const Layout *s, const Node *node, int64_t head, in
     return tile;
 }
 
-static void product(const Tape *tape, int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
-                    MatmulOperand b, real beta, real *c, int64_t ldc) {
-    (tape->plain ? plain_matmul : matmul)(m, n, k, alpha, a, b, beta, c, ldc);
+/* The right-hand side of a product: for panel_product, which has the speed, and for heads that are
+ * not whole vectors, a few rows with a cache, and `--plain`. */
+typedef struct Factor {
+    Panels panels;
+    MatmulOperand matrix;
+} Factor;
+
+static Factor rows_factor(const real *data, int64_t stride) {
+    return (Factor){{data, stride, PANEL}, {data, stride, false}};
+}
+
+static void product(const Tape *tape, const Layout *s, int64_t m, int64_t n, int64_t k, real alpha,
+                    MatmulOperand a, Factor b, real beta, real *c, int64_t ldc) {
+    if (s->panels && !tape->plain)
+        panel_product(m, n, k, alpha, a, b.panels, beta, c, ldc);
+    else
+        (tape->plain ? plain_matmul : matmul)(m, n, k, alpha, a, b.matrix, beta, c, ldc);
 }
 
 /* ---- rows of a block of scores ---- */
 
 /* A row is worked on in whole vectors, without a loop for the rest of it: the places next to
  * [first, end) that share a vector with it are set to −∞, whose exponential is 0, and everything
- * further out is set to 0. [begin, wide) is what is left to compute. */
-enum { LANES = 16 };
+ * further out, up to `columns`, is set to 0. [begin, wide) is what is left to compute. */
 typedef struct Span {
     int64_t begin, wide;
 } Span;
 static Span open_span(real *row, int64_t first, int64_t end, int64_t columns) {
-    Span span = {first / LANES * LANES, (end + LANES - 1) / LANES * LANES};
+    Span span = {first / LANES * LANES, whole_vectors(end)};
     for (int64_t j = 0; j < span.begin; j++) row[j] = 0;
     for (int64_t j = span.begin; j < first; j++) row[j] = -HUGE_VALF;
-    if (span.wide <= columns) { /* one masked vector, no branches */
+    if (span.wide > span.begin) { /* one masked vector, no branches */
         real *last = row + span.wide - LANES;
         int64_t inside = end - (span.wide - LANES);
 #pragma omp simd
         for (int64_t j = 0; j < LANES; j++) last[j] = j < inside ? last[j] : -HUGE_VALF;
-        for (int64_t j = span.wide; j < columns; j++) row[j] = 0;
-    } else {
-        span.wide = columns;
-        for (int64_t j = end; j < columns; j++) row[j] = -HUGE_VALF;
     }
+    for (int64_t j = span.wide; j < columns; j++) row[j] = 0;
     return span;
 }
 
@@ -127,15 +148,16 @@ static Span open_span(real *row, int64_t first, int64_t end, int64_t columns) {
  * sum; *maximum gets the maximum. A row with nothing allowed becomes all zeros with sum 0. */
 static real exponentials(real *row, int64_t first, int64_t end, int64_t columns, real *maximum) {
     Span span = open_span(row, first, end, columns);
-    real m = real_max(span.wide - span.begin, row + span.begin), sum = 0;
+    real m = real_max(span.wide - span.begin, row + span.begin);
     real shift = m == -HUGE_VALF ? 0 : m;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = span.begin; j < span.wide; j++) {
-        row[j] = real_exp(row[j] - shift);
-        sum += row[j];
+    Vector sums = {0};
+    for (int64_t j = span.begin; j < span.wide; j += LANES) {
+#pragma omp simd
+        for (int64_t l = j; l < j + LANES; l++) row[l] = real_exp(row[l] - shift);
+        sums += *(const Vector *)(row + j);
     }
     *maximum = shift;
-    return sum;
+    return vector_sum(sums);
 }
 
 /* P = exp(S − L) in place, zero outside of [first, end). */
@@ -157,23 +179,14 @@ static void softmax_backward(int64_t columns, const real *p, int64_t D, const re
 
 /* The keys and values of one sequence and key/value head, ready for products. */
 typedef struct Pair {
-    const real *k, *v;          /* (keys, D) */
-    MatmulOperand k_transposed; /* (D, keys), as a stored matrix where that makes products faster */
+    const real *k, *v;   /* (keys, D) */
+    Factor k_transposed; /* (D, keys) */
 } Pair;
 
-/* (rows, D) -> (D, rows), by squares, which the compiler keeps in registers. */
-static MatmulOperand transpose(int64_t rows, int64_t D, const real *from, real *to) {
-    enum { SIDE = 8 };
-    int64_t whole_rows = rows / SIDE * SIDE, whole_columns = D / SIDE * SIDE;
-    for (int64_t r = 0; r < whole_rows; r += SIDE)
-        for (int64_t d = 0; d < whole_columns; d += SIDE)
-            for (int64_t i = 0; i < SIDE; i++)
-                for (int64_t j = 0; j < SIDE; j++)
-                    to[(d + i) * rows + r + j] = from[(r + j) * D + d + i];
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t d = r < whole_rows ? whole_columns : 0; d < D; d++)
-            to[d * rows + r] = from[r * D + d];
-    return (MatmulOperand){to, rows, false};
+static Factor transposed_factor(const Layout *s, int64_t rows, const real *from, real *scratch) {
+    Factor factor = {.matrix = {from, s->D, true}};
+    if (s->panels) factor.panels = pack_transposed(rows, s->D, from, scratch);
+    return factor;
 }
 
 /* Without a cache: keys, values and keys transposed are copied to `scratch`, 3·keys·D reals. With one:
@@ -186,7 +199,7 @@ static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, re
         real *values = scratch + s->keys * s->D, *transposed = values + s->keys * s->D;
         copy_rows(s, PART_KEY, 0, s->T, k, s->stride, scratch, s->D, false);
         copy_rows(s, PART_VALUE, 0, s->T, v, s->stride, values, s->D, false);
-        return (Pair){scratch, values, transpose(s->T, s->D, scratch, transposed)};
+        return (Pair){scratch, values, transposed_factor(s, s->T, scratch, transposed)};
     }
     real *cached_k = cache->k + (b * s->G + g) * cache->capacity * s->D;
     real *cached_v = cache->v + (b * s->G + g) * cache->capacity * s->D;
@@ -198,16 +211,16 @@ static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, re
         copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
         cached_k = scratch;
     }
-    if (s->T < LANES) return (Pair){cached_k, cached_v, {cached_k, s->D, true}};
     real *transposed = scratch + 2 * s->keys * s->D;
-    return (Pair){cached_k, cached_v, transpose(s->keys, s->D, cached_k, transposed)};
+    return (Pair){cached_k, cached_v, transposed_factor(s, s->keys, cached_k, transposed)};
 }
 
 /* S = q kᵀ · scale + what the scheme adds. */
 static void compute_scores(const Tape *tape, const Layout *s, const AttentionTile *tile,
                            const Pair *pair) {
-    product(tape, tile->rows, tile->columns, s->D, s->scale, (MatmulOperand){tile->q, s->D, false},
-            pair->k_transposed, 0, tile->scores, tile->stride);
+    product(tape, s, tile->rows, tile->columns, s->D, s->scale,
+            (MatmulOperand){tile->q, s->D, false}, pair->k_transposed, 0, tile->scores,
+            tile->stride);
     if (s->hooks && s->hooks->score) s->hooks->score(s->hooks->context, tile);
 }
 
@@ -221,7 +234,8 @@ static int64_t attention_scratch(const Node *node, bool backward) {
     /* With a cache the same for every token that is generated, though the keys become more: the
      * pool would keep a block for each size. */
     int64_t keys = s.options->cache ? s.options->cache->capacity : s.keys;
-    int64_t pair = 3 * keys * s.D, block = s.block * (s.D + keys);
+    int64_t pair = 2 * keys * s.D + panels_size(keys, s.D);
+    int64_t block = s.block * (s.D + whole_vectors(keys));
     int64_t hooks =
         s.hooks && s.hooks->scratch ? s.hooks->scratch(s.hooks->context, s.block, keys, s.D) : 0;
     return (backward ? 2 * pair + 2 * block + s.block * s.D : pair + block) + hooks;
@@ -242,8 +256,8 @@ static void scale_row(int64_t D, real *row, real factor) {
 static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     Layout s = layout_of(node);
     const real *qkv = node->inputs[0]->data;
-    real *q = scratch + 3 * s.keys * s.D, *scores = q + s.block * s.D;
-    real *hook_scratch = scores + s.block * s.keys;
+    real *q = scratch + 2 * s.keys * s.D + panels_size(s.keys, s.D);
+    real *scores = q + s.block * s.D, *hook_scratch = scores + s.block * s.width;
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
         Pair pair = load_pair(&s, qkv, b, g, scratch);
@@ -260,14 +274,14 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                 for (int64_t r = 0; r < rows; r++) {
                     real maximum, *row = scores + r * tile.stride;
                     real sum = exponentials(row, first_key(&s, b, i + r), end_key(&s, i + r),
-                                            tile.columns, &maximum);
+                                            whole_vectors(tile.columns), &maximum);
                     inverse[r] = sum > 0 ? 1 / sum : (sum == 0 ? 0 : sum); /* NaN stays NaN */
                     kept[i + r] = maximum + real_log(sum > 0 ? sum : 1);
                     if (s.options->weights) keep_weights(&s, b, &tile, r, row, inverse[r]);
                 }
-                product(
-                    tape, rows, s.D, tile.columns, 1, (MatmulOperand){scores, tile.stride, false},
-                    (MatmulOperand){pair.v, s.D, false}, 0, out + i * s.out_stride, s.out_stride);
+                product(tape, &s, rows, s.D, tile.columns, 1,
+                        (MatmulOperand){scores, s.width, false}, rows_factor(pair.v, s.D), 0,
+                        out + i * s.out_stride, s.out_stride);
                 if (s.hooks && s.hooks->value)
                     s.hooks->value(s.hooks->context, &tile, out + i * s.out_stride, s.out_stride);
                 for (int64_t r = 0; r < rows; r++)
@@ -294,10 +308,11 @@ static void store_rows(const Layout *s, AttentionPart part, int64_t position, in
 static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     Layout s = layout_of(node);
     int64_t size = s.keys * s.D;
-    real *v_transposed = scratch + 3 * size, *dk = v_transposed + size, *dv = dk + size;
+    int64_t panels = panels_size(s.keys, s.D);
+    real *v_transposed = scratch + 2 * size + panels, *dk = v_transposed + panels, *dv = dk + size;
     real *q = dv + size, *dq = q + s.block * s.D, *dout = dq + s.block * s.D;
     real *scores = dout + s.block * s.D;
-    real *dp = scores + s.block * s.keys, *hook_scratch = dp + s.block * s.keys;
+    real *dp = scores + s.block * s.width, *hook_scratch = dp + s.block * s.width;
     const real *qkv = node->inputs[0]->data;
     real *dqkv = node->input_gradients[0], accumulate = node->accumulate[0];
     for (int i = 1; i < node->input_count; i++)
@@ -307,7 +322,7 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
         Pair pair = load_pair(&s, qkv, b, g, scratch);
-        MatmulOperand vt = transpose(s.T, s.D, pair.v, v_transposed);
+        Factor vt = transposed_factor(&s, s.T, pair.v, v_transposed);
         real add = 0; /* to dk and dv: the first block overwrites them */
         for (int64_t h = g * s.H / s.G; h < (g + 1) * s.H / s.G; h++) {
             int64_t head = b * s.T * s.out_stride + h * s.D;
@@ -320,27 +335,28 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
                 compute_scores(tape, &s, &tile, &pair);
                 for (int64_t r = 0; r < rows; r++)
-                    weights_again(scores + r * s.keys, first_key(&s, b, i + r), end_key(&s, i + r),
-                                  tile.columns, kept[i + r]);
+                    weights_again(scores + r * s.width, first_key(&s, b, i + r), end_key(&s, i + r),
+                                  whole_vectors(tile.columns), kept[i + r]);
 
                 const real *out = node->output->data + head + i * s.out_stride;
                 /* Side by side: rows a whole d_model apart would compete for the same cache lines. */
                 copy_strided(rows, s.D, node->output_gradient + head + i * s.out_stride,
                              s.out_stride, dout, s.D);
-                product(tape, tile.columns, s.D, rows, 1, (MatmulOperand){scores, s.keys, true},
-                        (MatmulOperand){dout, s.D, false}, add, dv, s.D);
-                product(tape, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.D, false}, vt, 0,
-                        dp, s.keys);
+                product(tape, &s, tile.columns, s.D, rows, 1,
+                        (MatmulOperand){scores, s.width, true}, rows_factor(dout, s.D), add, dv,
+                        s.D);
+                product(tape, &s, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.D, false}, vt,
+                        0, dp, s.width);
                 if (s.hooks && s.hooks->value_backward)
                     s.hooks->value_backward(s.hooks->context, &tile, dout, s.D, dp);
                 for (int64_t r = 0; r < rows; r++)
-                    softmax_backward(tile.columns, scores + r * s.keys, s.D, out + r * s.out_stride,
-                                     dout + r * s.D, dp + r * s.keys);
+                    softmax_backward(tile.columns, scores + r * s.width, s.D,
+                                     out + r * s.out_stride, dout + r * s.D, dp + r * s.width);
 
-                product(tape, rows, s.D, tile.columns, s.scale, (MatmulOperand){dp, s.keys, false},
-                        (MatmulOperand){pair.k, s.D, false}, 0, dq, s.D);
-                product(tape, tile.columns, s.D, rows, s.scale, (MatmulOperand){dp, s.keys, true},
-                        (MatmulOperand){q, s.D, false}, add, dk, s.D);
+                product(tape, &s, rows, s.D, tile.columns, s.scale,
+                        (MatmulOperand){dp, s.width, false}, rows_factor(pair.k, s.D), 0, dq, s.D);
+                product(tape, &s, tile.columns, s.D, rows, s.scale,
+                        (MatmulOperand){dp, s.width, true}, rows_factor(q, s.D), add, dk, s.D);
                 tile.scores = dp;
                 if (s.hooks && s.hooks->score_backward)
                     s.hooks->score_backward(s.hooks->context, &tile, dq, dk);

@@ -22,14 +22,15 @@ typedef enum AttentionPart { PART_QUERY, PART_KEY, PART_VALUE } AttentionPart;
 typedef struct AttentionTile {
     int64_t head, rows, columns, first_row;
     int64_t d_head;
-    bool causal;    /* row r only uses columns up to first_row + r */
-    real scale;     /* 1/√D */
-    const real *q;  /* (rows, D) as transformed */
-    const real *k;  /* (columns, D) as transformed */
-    real *scores;   /* (rows, stride): S; in the value hooks P before division by its row sum; in
+    bool causal;   /* row r only uses columns up to first_row + r */
+    real scale;    /* 1/√D */
+    const real *q; /* (rows, D) as transformed */
+    const real *k; /* (columns, D) as transformed */
+    real *scores;  /* (rows, stride): S; in the value hooks P before division by its row sum; in
                       score_backward dS */
-    int64_t stride; /* also the number of keys there are: columns of the last tile */
-    real *scratch;  /* as many reals as the hook `scratch` asked for */
+    int64_t stride;
+    int64_t keys;  /* that there are: columns of the last tile */
+    real *scratch; /* as many reals as the hook `scratch` asked for */
     /* AttentionOptions.tables: values, and in backward where their gradients are added (or NULL). */
     const real *tables[3];
     real *table_gradients[3];

@@ -19,11 +19,6 @@ static void library_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulO
                a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c, (blasint)ldc);
 }
 
-#ifdef __AVX512F__
-enum { LANES = 64 / sizeof(real) };
-#else
-enum { LANES = 32 / sizeof(real) }; /* 16 registers have no room for more sums */
-#endif
 enum { PREFETCH = 1024 / sizeof(real) };
 
 /* R · C dot products: of R rows of A and C rows of B, `apart` rows from each other,
