@@ -302,6 +302,7 @@ static void xl_declare(Position *position, Parameters *parameters, int64_t layer
     }
     PositionLayer *own = &position->layers[layer];
     own->hooks = (AttentionHooks){.context = position->state,
+                                  .large_tiles = true,
                                   .scratch = xl_scratch,
                                   .score = xl_score,
                                   .score_backward = xl_score_backward};

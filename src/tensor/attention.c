@@ -5,7 +5,7 @@
 
 /* Rows of a block of scores: large enough for the product, small enough that little of the upper
  * triangle is computed in vain and the block stays in the first-level cache. */
-enum { BLOCK = 16 };
+enum { BLOCK = 16, LARGE_BLOCK = 64 };
 
 /* The sizes of one call, read off its node. */
 typedef struct Layout {
@@ -40,7 +40,8 @@ static Layout layout_of(const Node *node) {
     s.past = options->cache ? options->cache->length : 0;
     s.keys = s.past + s.T;
     s.out_stride = s.H * s.D;
-    s.block = s.T < BLOCK ? s.T : BLOCK;
+    s.block = s.hooks && s.hooks->large_tiles ? LARGE_BLOCK : BLOCK;
+    if (s.block > s.T) s.block = s.T;
     s.width = whole_vectors(s.keys);
     s.panels = s.D % LANES == 0 && s.T >= LANES;
     s.scale = (real)(1 / sqrt((double)s.D));
@@ -59,10 +60,27 @@ static void copy_strided(int64_t rows, int64_t D, const real *from, int64_t from
     }
 }
 
+/* Asks for the same rows of the next head: they lie a whole d_model apart, where the processor does not
+ * look ahead by itself, and are wanted when this head is done. (A constant where it is called.) */
+static inline void fetch_next_head(bool to_write, int64_t rows, int64_t D, const real *from,
+                                   int64_t stride) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = D; d < 2 * D; d += 64 / (int64_t)sizeof(real)) {
+            if (to_write)
+                __builtin_prefetch(from + r * stride + d, 1, 2);
+            else
+                __builtin_prefetch(from + r * stride + d, 0, 2);
+        }
+}
+
 /* Copies rows of one head, transformed when the scheme transforms that part. */
 static void copy_rows(const Layout *s, AttentionPart part, int64_t position, int64_t rows,
                       const real *from, int64_t from_stride, real *to, int64_t to_stride,
                       bool inverse) {
+    if (inverse)
+        fetch_next_head(true, rows, s->D, to, to_stride);
+    else
+        fetch_next_head(false, rows, s->D, from, from_stride);
     if (transforms(s, part)) {
         s->hooks->transform(s->hooks->context, position, rows, s->D, from, from_stride, to,
                             to_stride, inverse);
@@ -270,7 +288,7 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                           qkv + (b * s.T + i) * s.stride + h * s.D, s.stride, q, s.D, false);
                 AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
                 compute_scores(tape, &s, &tile, &pair);
-                real inverse[BLOCK];
+                real inverse[LARGE_BLOCK];
                 for (int64_t r = 0; r < rows; r++) {
                     real maximum, *row = scores + r * tile.stride;
                     real sum = exponentials(row, first_key(&s, b, i + r), end_key(&s, i + r),
@@ -340,8 +358,10 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
 
                 const real *out = node->output->data + head + i * s.out_stride;
                 /* Side by side: rows a whole d_model apart would compete for the same cache lines. */
-                copy_strided(rows, s.D, node->output_gradient + head + i * s.out_stride,
-                             s.out_stride, dout, s.D);
+                const real *dout_rows = node->output_gradient + head + i * s.out_stride;
+                copy_strided(rows, s.D, dout_rows, s.out_stride, dout, s.D);
+                fetch_next_head(false, rows, s.D, dout_rows, s.out_stride);
+                fetch_next_head(false, rows, s.D, out, s.out_stride);
                 product(tape, &s, tile.columns, s.D, rows, 1,
                         (MatmulOperand){scores, s.width, true}, rows_factor(dout, s.D), add, dv,
                         s.D);
