@@ -61,26 +61,19 @@ static void copy_strided(int64_t rows, int64_t D, const real *from, int64_t from
 }
 
 /* Asks for the same rows of the next head: they lie a whole d_model apart, where the processor does not
- * look ahead by itself, and are wanted when this head is done. (A constant where it is called.) */
-static inline void fetch_next_head(bool to_write, int64_t rows, int64_t D, const real *from,
-                                   int64_t stride) {
+ * look ahead by itself, and are wanted when this head is done. */
+static void fetch_next_head(int64_t rows, int64_t D, const real *from, int64_t stride) {
+    enum { LINE = 64 / sizeof(real), SECOND_LEVEL_CACHE = 2 };
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t d = D; d < 2 * D; d += 64 / (int64_t)sizeof(real)) {
-            if (to_write)
-                __builtin_prefetch(from + r * stride + d, 1, 2);
-            else
-                __builtin_prefetch(from + r * stride + d, 0, 2);
-        }
+        for (int64_t d = D; d < 2 * D; d += LINE)
+            __builtin_prefetch(from + r * stride + d, 0, SECOND_LEVEL_CACHE);
 }
 
 /* Copies rows of one head, transformed when the scheme transforms that part. */
 static void copy_rows(const Layout *s, AttentionPart part, int64_t position, int64_t rows,
                       const real *from, int64_t from_stride, real *to, int64_t to_stride,
                       bool inverse) {
-    if (inverse)
-        fetch_next_head(true, rows, s->D, to, to_stride);
-    else
-        fetch_next_head(false, rows, s->D, from, from_stride);
+    fetch_next_head(rows, s->D, inverse ? to : from, inverse ? to_stride : from_stride);
     if (transforms(s, part)) {
         s->hooks->transform(s->hooks->context, position, rows, s->D, from, from_stride, to,
                             to_stride, inverse);
@@ -207,9 +200,8 @@ static Factor transposed_factor(const Layout *s, int64_t rows, const real *from,
     return factor;
 }
 
-/* Without a cache: keys, values and keys transposed are copied to `scratch`, 3·keys·D reals. With one:
- * appended to it first; keys kept before the transform are transformed to scratch, and for more than
- * a few rows keys are transposed there too. */
+/* Without a cache: keys and values are copied to `scratch`, keys·D reals each, and keys transposed after
+ * them. With one: appended to it first; keys kept before the transform are transformed to scratch. */
 static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, real *scratch) {
     const real *k = qkv + b * s->T * s->stride + (s->H + g) * s->D, *v = k + s->G * s->D;
     KeyValueCache *cache = s->options->cache;
@@ -360,8 +352,8 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 /* Side by side: rows a whole d_model apart would compete for the same cache lines. */
                 const real *dout_rows = node->output_gradient + head + i * s.out_stride;
                 copy_strided(rows, s.D, dout_rows, s.out_stride, dout, s.D);
-                fetch_next_head(false, rows, s.D, dout_rows, s.out_stride);
-                fetch_next_head(false, rows, s.D, out, s.out_stride);
+                fetch_next_head(rows, s.D, dout_rows, s.out_stride);
+                fetch_next_head(rows, s.D, out, s.out_stride);
                 product(tape, &s, tile.columns, s.D, rows, 1,
                         (MatmulOperand){scores, s.width, true}, rows_factor(dout, s.D), add, dv,
                         s.D);

@@ -114,8 +114,7 @@ Tensor *swiglu(Tape *tape, Tensor *x) {
     OperationCall call = {.operation = &swiglu_operation,
                           .name = "swiglu",
                           .inputs = {x},
-                          .rank = x->rank,
-                          .transient = true};
+                          .rank = x->rank};
     memcpy(call.shape, x->shape, sizeof call.shape);
     call.shape[x->rank - 1] /= 2;
     return tape_apply(tape, &call);
@@ -193,8 +192,7 @@ Tensor *activation(Tape *tape, Tensor *x, Activation function) {
                           .inputs = {x},
                           .rank = x->rank,
                           .options = &function,
-                          .options_size = sizeof function,
-                          .transient = true};
+                          .options_size = sizeof function};
     memcpy(call.shape, x->shape, sizeof call.shape);
     return tape_apply(tape, &call);
 }
