@@ -111,10 +111,8 @@ static const Operation swiglu_operation = {
 };
 
 Tensor *swiglu(Tape *tape, Tensor *x) {
-    OperationCall call = {.operation = &swiglu_operation,
-                          .name = "swiglu",
-                          .inputs = {x},
-                          .rank = x->rank};
+    OperationCall call = {
+        .operation = &swiglu_operation, .name = "swiglu", .inputs = {x}, .rank = x->rank};
     memcpy(call.shape, x->shape, sizeof call.shape);
     call.shape[x->rank - 1] /= 2;
     return tape_apply(tape, &call);

@@ -33,8 +33,8 @@ static inline __attribute__((always_inline)) void tile(const int R, const int V,
         }
 }
 
-static inline __attribute__((always_inline)) void
-columns(const int V, int64_t m, const Task *t, const real *a, const real *b, real *c) {
+static inline __attribute__((always_inline)) void columns(const int V, int64_t m, const Task *t,
+                                                          const real *a, const real *b, real *c) {
     int64_t i = 0;
     for (; i + ROWS <= m; i += ROWS) tile(ROWS, V, t, a + i * t->down, b, c + i * t->ldc);
     for (; i + 4 <= m; i += 4) tile(4, V, t, a + i * t->down, b, c + i * t->ldc);

@@ -1,5 +1,5 @@
-/* e^x and what is made of it, as plain inline functions that the compiler turns into vector code
- * inside a simd loop. */
+/* e^x and what is made of it, sums and maxima, as inline functions: the compiler turns them into vector
+ * code where they are used, inside a simd loop. */
 #ifndef TINYLM_TENSOR_VECTOR_MATH_H
 #define TINYLM_TENSOR_VECTOR_MATH_H
 
