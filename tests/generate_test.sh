@@ -1,41 +1,17 @@
 #!/bin/sh
 # ./generate and ./evaluate from outside: golden ids, options, edges, errors. The models are made here:
 # an untrained one (tests/golden) and one trained for a moment on the same few lines.
-set -u
-unset CDPATH
-here=$(cd -- "$(dirname -- "$0")" && pwd)
-bin=$(cd -- "${BIN:-$here/..}" && pwd)
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' HUP INT TERM
-cp "$here"/golden/config.json "$here"/golden/text.txt "$folder" && cd "$folder" || exit 1
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
+cp "$root"/tests/golden/config.json "$root"/tests/golden/text.txt "$work" && cd "$work" || exit 1
 
-count=0
-# check NAME COMMAND...: one test, passed when the command succeeds
-check() {
-    count=$((count + 1))
-    name=$1
-    shift
-    if "$@" >check.out 2>&1; then echo "ok $count - $name"; else
-        sed 's/^/# /' check.out
-        echo "not ok $count - $name"
-    fi
-}
-skip() {
-    count=$((count + 1))
-    echo "ok $count - $1 # SKIP $2"
-}
 generate() { "$bin/generate" "$@" 2>errors; }
 evaluate() { "$bin/evaluate" "$@" 2>errors; }
-# The command must fail with this exit status, and one line on stderr that has the words in it.
+# refuses STATUS TEXT PROGRAM [ARGUMENT]...: it fails with one line that has the text, and prints nothing.
 refuses() {
-    status=$1 words=$2
-    shift 2
-    "$@" >refused.out
-    got=$?
-    cat errors
-    [ $got -eq "$status" ] && [ "$(wc -l <errors)" -eq 1 ] && grep -qF -- "$words" errors &&
-        [ ! -s refused.out ]
+    expected=$1 words=$2 program=$3
+    shift 3
+    fails_with "$expected" "$words" "$bin/$program" "$@" && [ ! -s "$work/out" ]
 }
 
 train() {
@@ -60,16 +36,14 @@ golden() {
         "$got "*) [ "$got" = "$expected" ] || [ "${got##* }" = 0 ] || return 1 ;;
         *) echo "expected $expected"; echo "got      $got"; return 1 ;;
         esac
-    done <"$here/golden/greedy.txt"
+    done <"$root/tests/golden/greedy.txt"
 }
 check "greedy ids are the golden ones" golden --threads 1
 check "and with two threads" golden --threads 2
-python=${PYTHON:-/usr/bin/python3}
-[ -x "$python" ] || python=python3
-if "$python" -c 'import numpy, torch' 2>/dev/null; then
+if has_torch; then
     reference() {
-        PYTHONDONTWRITEBYTECODE=1 "$python" "$here/golden/golden.py" untrained >reference.txt &&
-            cmp reference.txt "$here/golden/greedy.txt"
+        PYTHONDONTWRITEBYTECODE=1 "$python" "$root/tests/golden/golden.py" untrained >reference.txt &&
+            cmp reference.txt "$root/tests/golden/greedy.txt"
     }
     check "the golden ids are those of the float64 reference" reference
 else
@@ -270,7 +244,7 @@ check "evaluate: a text of one token" refuses 1 "too short" evaluate --run untra
 
 # ---- a model of llama2.c ----
 
-models=${TINYLM_SHARED:-$here/../../shared}/data/models
+models=${TINYLM_SHARED:-$root/../shared}/data/models
 if [ -f "$models/stories260K.bin" ]; then
     lily() {
         generate --model "$models/stories260K.bin" --tokenizer "$models/tok512.bin" \

@@ -2,45 +2,13 @@
 # Whole-program checks of training and generation in odd places: other batch splits, thread counts
 # and OpenBLAS builds, hostile malloc, tiny shapes, difficult paths, other locales, hostile prompts.
 # TINYLM_TEST_FULL=1 repeats the thread matrix ten times.
-set -u
-unset CDPATH OMP_NUM_THREADS OPENBLAS_NUM_THREADS
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
+unset OMP_NUM_THREADS OPENBLAS_NUM_THREADS
 export OMP_WAIT_POLICY=PASSIVE # tiny steps on a busy machine: waiting threads must not spin
-root=$(cd -- "$(dirname -- "$0")/.." && pwd)
-bin=$(cd -- "${BIN:-$root}" && pwd)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
-number=0
 
-# check NAME COMMAND...: one test, passed when the command is true; its output is shown when it is
-# not.
-check() {
-    number=$((number + 1))
-    title=$1
-    shift
-    if "$@" >"$work/check" 2>&1; then
-        echo "ok $number - $title"
-    else
-        echo "not ok $number - $title"
-        sed 's/^/# /' "$work/check" | tail -n 12
-    fi
-}
-skip() {
-    number=$((number + 1))
-    echo "ok $number - $1 # SKIP $2"
-}
-
-# A text of short sentences with separators, enough for 300 token types.
-awk 'BEGIN {
-    n = split("cat dog bird tree house river child stone", who, " ")
-    m = split("sees likes finds follows hears", does, " ")
-    for (i = 0; i < 700; i++) {
-        printf "The %s %s the %s. ", who[i % n + 1], does[i * 7 % m + 1], who[(i * i + 3) % n + 1]
-        if (i % 9 == 8) printf "<|endoftext|>"
-        if (i % 4 == 3) printf "\n"
-    }
-}' >text.txt
+sentences 700 >text.txt
 # config FILE [TRAIN]: a tiny model; TRAIN is the text (default text.txt here)
 config() {
     cat >"$1" <<END

@@ -5,29 +5,10 @@
 # The commands run one after the other in a folder with the programs, scripts and configs, where configs/tiny.json is
 # made tiny (12 steps of a model of 32 channels) and the tasks short, the corpus is 80 kB of tales, and `make` builds nothing: the goals are
 # looked up in the Makefile only. scripts/test.sh is asked for --help, since this test is a part of it.
-set -u
-unset CDPATH
-root=$(cd -- "$(dirname -- "$0")/.." && pwd)
-bin=$(cd -- "${BIN:-$root}" && pwd)
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
 build=$(cd -- "$root" && cd -- "${BUILD:-build}" && pwd) || exit 1
 readme=$root/README.md
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-number=0
-
-# check NAME COMMAND...: one test; its output is shown when it fails.
-check() {
-    number=$((number + 1))
-    title=$1
-    shift
-    if "$@" >"$work/check" 2>&1; then
-        echo "ok $number - $title"
-    else
-        echo "not ok $number - $title"
-        sed 's/^/# /' "$work/check" | tail -n 12
-    fi
-}
 
 # ---- the folder ----
 

@@ -2,32 +2,10 @@
 # What the programs say when something is wrong: one line with file, cause and remedy, the exit status (1 failed, 2
 # wrong usage), and nothing new left behind. Configs as text are in config_refusal_test.c, paths and locales in
 # procedures_test.sh, kills and resumes in train_test.sh.
-set -u
-unset CDPATH
-root=$(cd -- "$(dirname -- "$0")/.." && pwd)
-bin=$(cd -- "${BIN:-$root}" && pwd)
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
 shared=${TINYLM_SHARED:-$root/../shared}
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
-number=0
-
-check() {
-    number=$((number + 1))
-    title=$1
-    shift
-    if "$@" >"$work/check" 2>&1; then
-        echo "ok $number - $title"
-    else
-        echo "not ok $number - $title"
-        sed 's/^/# /' "$work/check" | tail -n 12
-    fi
-}
-skip() {
-    number=$((number + 1))
-    echo "ok $number - $1 # SKIP $2"
-}
 # Every file here but the logs of this script and the cache, which is only ever added to.
 listing() { find . -path ./data -prune -o -type f ! -name out ! -name err ! -name check ! -name before ! -name after -print | sort; }
 # refuses STATUS LINE PROGRAM [ARGUMENT]...: says exactly LINE on stderr, and leaves no file behind.
@@ -51,15 +29,7 @@ train_refuses() { # LINE [--set VALUE]...: ./train tiny.json --run new
     return 1
 }
 
-awk 'BEGIN {
-    n = split("cat dog bird tree house river child stone", who, " ")
-    m = split("sees likes finds follows hears", does, " ")
-    for (i = 0; i < 500; i++) {
-        printf "The %s %s the %s. ", who[i % n + 1], does[i * 7 % m + 1], who[(i * i + 3) % n + 1]
-        if (i % 9 == 8) printf "<|endoftext|>"
-        if (i % 4 == 3) printf "\n"
-    }
-}' >text.txt
+sentences 500 >text.txt
 cat >tiny.json <<'END'
 {"data": {"train": "text.txt", "valid": "text.txt"},
  "tokenizer": {"vocab_size": 300, "special_tokens": ["<|endoftext|>"]},

@@ -1,30 +1,11 @@
 #!/bin/sh
 # The shell scripts: clean, usable from any folder and under any path, and get_tinystories.sh
 # against a local stand-in for the data set's page.
-set -u
-unset CDPATH TINYSTORIES_URL
-root=$(cd -- "$(dirname -- "$0")/.." && pwd)
-number=0
-work=$(mktemp -d)
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
+unset TINYSTORIES_URL
 server=
-cleanup() {
-    [ -z "$server" ] || kill "$server"
-    rm -rf "$work"
-}
-trap cleanup EXIT
-trap 'exit 1' HUP INT TERM
-
-# check NAME COMMAND...: one test, passed when the command is true.
-check() {
-    number=$((number + 1))
-    name=$1
-    shift
-    if "$@"; then echo "ok $number - $name"; else echo "not ok $number - $name"; fi
-}
-skip() {
-    number=$((number + 1))
-    echo "ok $number - $1 # SKIP $2"
-}
+trap '[ -z "$server" ] || kill "$server"; finish' EXIT
 
 # A copy of the scripts under a path that breaks careless quoting.
 home="$work/it's a \"folder\" \$HOME"
@@ -35,8 +16,8 @@ texts="$home/data/tinystories"
 cd "$work" || exit 1
 
 if command -v shellcheck >/dev/null; then
-    check "shellcheck finds nothing" shellcheck "$root"/scripts/*.sh \
-        "$root/.ci/run" "$root/tests/scripts_test.sh" "$root/tests/tales_test.sh"
+    check "shellcheck finds nothing" shellcheck -x "$root"/scripts/*.sh \
+        "$root/.ci/run" "$root"/tests/*.sh
 else
     skip "shellcheck finds nothing" "no shellcheck here"
 fi
@@ -70,15 +51,6 @@ check "setup.sh knows Fedora, Arch and Homebrew, and says when it knows nothing"
 
 # ---- get_tinystories.sh --from ----
 
-# refused WORDS COMMAND...: the command fails with one line on stderr that has the words
-refused() {
-    words=$1
-    shift
-    "$@" >out 2>err
-    [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -- "$words" err && return 0
-    cat out err
-    return 1
-}
 nothing_under_final_names() {
     [ ! -e "$texts/train.txt" ] && [ ! -e "$texts/valid.txt" ] &&
         [ -z "$(find "$texts" -name '*.copy' -o -name '*.cut')" ]
@@ -86,13 +58,13 @@ nothing_under_final_names() {
 
 mkdir "from here"
 from_missing() {
-    refused 'is not a folder' "$get" --from "$work/nowhere" &&
-        refused 'has neither valid.txt nor' "$get" --from "from here" &&
-        : >"from here/valid.txt" && refused 'is empty' "$get" --from "from here" &&
+    fails_with 1 'is not a folder' "$get" --from "$work/nowhere" &&
+        fails_with 1 'has neither valid.txt nor' "$get" --from "from here" &&
+        : >"from here/valid.txt" && fails_with 1 'is empty' "$get" --from "from here" &&
         rm "from here/valid.txt" && mkdir "from here/valid.txt" &&
-        refused 'is a folder, not a text' "$get" --from "from here" &&
+        fails_with 1 'is a folder, not a text' "$get" --from "from here" &&
         rmdir "from here/valid.txt" && echo short >"from here/TinyStoriesV2-GPT4-valid.txt" &&
-        refused 'has 6 bytes instead of 22502601' "$get" --from "from here" &&
+        fails_with 1 'has 6 bytes instead of 22502601' "$get" --from "from here" &&
         rm "from here/TinyStoriesV2-GPT4-valid.txt" && nothing_under_final_names
 }
 check "--from refuses missing, empty and short texts in one line" from_missing
@@ -152,15 +124,15 @@ goes_on() {
     stories 12345678 >"$texts/valid.txt.part"
     # wget skips what it has already, curl refuses
     if [ "$client" = curl ]; then
-        refused 'broke off at byte 12345678' download norange && nothing_under_final_names || return 1
+        fails_with 1 'broke off at byte 12345678' download norange && nothing_under_final_names || return 1
     fi
     download good >out 2>err && [ ! -s err ] && whole_valid && train_is_cut
 }
 download_refusals() {
     rm -rf "$texts"
-    refused 'has 22502600 bytes instead of 22502601' download short &&
-        refused 'absent/TinyStoriesV2-GPT4-valid.txt: ' download absent && nothing_under_final_names &&
-        refused 'check the network' env TINYSTORIES_URL=http://127.0.0.1:1 "$get" &&
+    fails_with 1 'has 22502600 bytes instead of 22502601' download short &&
+        fails_with 1 'absent/TinyStoriesV2-GPT4-valid.txt: ' download absent && nothing_under_final_names &&
+        fails_with 1 'check the network' env TINYSTORIES_URL=http://127.0.0.1:1 "$get" &&
         nothing_under_final_names
 }
 full() {
@@ -196,5 +168,5 @@ for client in curl wget; do
     PATH=$everything
 done
 rm -f "$work/tools/curl" "$work/tools/wget"
-needs_a_client() { refused 'needs curl or wget' env PATH="$work/tools" "$get"; }
+needs_a_client() { fails_with 1 'needs curl or wget' env PATH="$work/tools" "$get"; }
 [ -z "$clients" ] || check "neither curl nor wget is one line" needs_a_client

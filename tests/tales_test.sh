@@ -1,23 +1,11 @@
 #!/bin/sh
 # The corpus "tales": the same bytes everywhere, sound English as far as a script can tell, no story
 # twice, and clear words about a grammar that is wrong.
-set -u
-unset CDPATH
-cd -- "$(dirname -- "$0")/.." || exit 1
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
+cd -- "$root" || exit 1
 export LC_ALL=C
 tales=${BUILD:-build}/make_tales
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-number=0
-
-# check NAME COMMAND...: one test, passed when the command is true.
-check() {
-    number=$((number + 1))
-    name=$1
-    shift
-    if "$@"; then echo "ok $number - $name"; else echo "not ok $number - $name"; fi
-}
 
 # Changes with the grammar, and only with it: take the new value from a failing run.
 expected=e8f164e5a07bb05f86cd6016e00da23a2cf546094b02b97f1658f11d10bf61f6
@@ -96,8 +84,7 @@ check "who a story begins with is still there at its end" heroes_stay
 # shellcheck disable=SC3045 # where there is no ulimit -v there is no limit
 memory() { (ulimit -v 100000 2>/dev/null && "$tales" --size 60MB | wc -c >"$work/count"); }
 if grep -q fsanitize "${BUILD:-build}/flags" 2>/dev/null; then
-    number=$((number + 1))
-    echo "ok $number - 60 MB in little memory # SKIP the sanitizers need much memory"
+    skip "60 MB in little memory" "the sanitizers need much memory"
 else
     check "60 MB in little memory" memory
 fi
@@ -117,10 +104,9 @@ check "wrong usage is one line and status 2" usage
 # refuses WORDS GRAMMAR: one line with the words, status 1, and no file
 refuses() {
     printf '%b' "$2" >"$work/wrong.grammar"
-    "$tales" --grammar "$work/wrong.grammar" --output "$work/none.txt" >"$work/out" 2>"$work/err"
-    [ $? -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] && grep -qF -- "$1" "$work/err" &&
+    fails_with 1 "$1" "$tales" --grammar "$work/wrong.grammar" --output "$work/none.txt" &&
         [ -z "$(find "$work" -name 'none.txt*')" ] && return 0
-    echo "for '$2': $(cat "$work/err")"
+    echo "for '$2'"
     return 1
 }
 wrong_grammars() {

@@ -1,36 +1,10 @@
 #!/bin/sh
 # ./tokenize from the outside: every subcommand, standard input against files, errors and exit statuses.
 # shellcheck disable=SC2016 # the inner shells expand their own variables
-root=$(cd -- "$(dirname -- "$0")/.." && pwd)
-tokenize=$(cd -- "${BIN:-$root}" && pwd)/tokenize
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-number=0 failures=0
-
-# check NAME COMMAND…: passes when the command does.
-check() {
-    name=$1
-    shift
-    number=$((number + 1))
-    if "$@" >output 2>&1; then
-        echo "ok $number - $name"
-    else
-        failures=$((failures + 1))
-        sed 's/^/# /' output
-        echo "not ok $number - $name"
-    fi
-}
-
-# Succeeds when the command fails with this status and one line on stderr that has this text.
-fails_with() {
-    wanted=$1 text=$2
-    shift 2
-    "$@" >stdout 2>stderr
-    status=$?
-    cat stderr
-    [ "$status" -eq "$wanted" ] && [ "$(wc -l <stderr)" -eq 1 ] && grep -qF -- "$text" stderr
-}
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
+tokenize=$bin/tokenize
+cd "$work" || exit 1
 
 equal() {
     echo "expected: $2"
@@ -114,11 +88,9 @@ check "an output that is a full disk" sh -c '
 
 # Constant memory: an endless pre-token, and one that is never anything else than its beginning.
 if nm "$tokenize" 2>/dev/null | grep -q __asan_init; then
-    check "32 MB of one letter in little memory # SKIP the sanitizers need much memory" true
+    skip "32 MB of one letter in little memory" "the sanitizers need much memory"
 else
     check "32 MB of one letter in little memory" sh -c '
     ulimit -v 400000
     head -c 32000000 /dev/zero | tr "\0" a | OMP_NUM_THREADS=1 "$0" encode --tokenizer one >/dev/null' "$tokenize"
 fi
-
-[ "$failures" -eq 0 ]

@@ -1,34 +1,8 @@
 #!/bin/sh
 # ./train on the built-in tasks, with every scheme, and from another run's weights.
-set -u
-cd -- "$(dirname -- "$0")/.." || exit 1
-bin=$(cd -- "${BIN:-.}" && pwd)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-number=0
-
-# check NAME COMMAND…: passes when the command succeeds
-check() {
-    number=$((number + 1))
-    name=$1
-    shift
-    if "$@" >"$work/output" 2>&1; then
-        echo "ok $number - $name"
-    else
-        sed 's/^/# /' "$work/output"
-        echo "not ok $number - $name"
-    fi
-}
-
-# fails_with PATTERN COMMAND…: the command fails with status 1, one line, and that text
-fails_with() {
-    pattern=$1
-    shift
-    "$@" >"$work/out" 2>"$work/err"
-    status=$?
-    cat "$work/err"
-    [ $status -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] && grep -q -e "$pattern" "$work/err"
-}
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
+cd -- "$root" || exit 1
 
 cat >"$work/task.json" <<'CONFIG'
 {
@@ -67,13 +41,13 @@ check "--init-from with scaling and a longer context" train scaled --init-from "
 check "--init-from stretches a learned table" train stretched --init-from "$work/learned" \
     --set model.context_length=24 --set model.position.type=learned
 check "--init-from names the tensor of another shape" \
-    fails_with 'token_embeddings.weight' train clash --init-from "$work/rope" --set model.d_model=64
-check "--init-from names the tensor that is missing" fails_with 'relative_bias' train missing \
+    fails_with 1 'token_embeddings.weight' train clash --init-from "$work/rope" --set model.d_model=64
+check "--init-from names the tensor that is missing" fails_with 1 'relative_bias' train missing \
     --init-from "$work/rope" --set model.position.type=t5
-check "--init-from names the tensor that has no place" fails_with 'position_embeddings.weight' \
+check "--init-from names the tensor that has no place" fails_with 1 'position_embeddings.weight' \
     train extra --init-from "$work/learned"
-check "a document mask does not go with a task" fails_with 'model.document_mask' train mask \
+check "a document mask does not go with a task" fails_with 1 'model.document_mask' train mask \
     --set model.document_mask=true
-check "a window table that is too short is refused" fails_with 'max_distance' train short \
+check "a window table that is too short is refused" fails_with 1 'max_distance' train short \
     --set model.position.type=window --set model.position.max_distance=8
 echo "1..$number"

@@ -1,16 +1,16 @@
 #!/bin/sh
 # ./train as a whole: killed and resumed, stopped by a signal, two at once, learning one batch by heart.
 # A small text of ours is made here, so that nothing from outside is needed.
-here=$(cd "$(dirname "$0")/.." && pwd)
-bin=$(cd "${BIN:-$here}" && pwd)
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=lib.sh source-path=SCRIPTDIR
+. "$(dirname -- "$0")/lib.sh"
 cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); echo "ok $n - $1"; }
-no() { n=$((n + 1)); echo "not ok $n - $1"; sed 's/^/# /' "$work/out" 2>/dev/null | tail -5; }
-check() { name=$1; shift; if "$@"; then ok "$name"; else no "$name"; fi; }
-train() { "$bin/train" "$@" >"$work/out" 2>&1; }
+
+# train ARGUMENT...: its output is in the file out
+train() { "$bin/train" "$@" >out 2>&1; }
+# ended STATUS WANTED
+ended() { [ "$1" -eq "$2" ] || { echo "status $1" && cat out && return 1; }; }
+# said PATTERN: the last run said it
+said() { grep -q -- "$1" out || { cat out && return 1; }; }
 
 i=0
 while [ $i -lt 60 ]; do
@@ -28,14 +28,14 @@ JSON
 columns() { cut -d, -f1,2,4-7 "$1"; } # without seconds and tokens_per_second
 same_run() {
     for f in model.safetensors best.safetensors samples.txt config.json tokenizer/vocab.json; do
-        cmp -s "$1/$f" "$2/$f" || { echo "$f differs" >"$work/out"; return 1; }
+        cmp "$1/$f" "$2/$f" || return 1
     done
-    columns "$1/log.csv" >a.csv && columns "$2/log.csv" >b.csv && cmp -s a.csv b.csv
+    columns "$1/log.csv" >a.csv && columns "$2/log.csv" >b.csv && cmp a.csv b.csv
 }
 
 train cfg.json --run whole --threads 1
-check "a run ends with status 0 and leaves model, log, samples, chart" \
-    [ $? -eq 0 -a -s whole/model.safetensors -a -s whole/samples.txt -a -s whole/loss.svg ]
+whole_run() { ended "$1" 0 && [ -s whole/model.safetensors ] && [ -s whole/samples.txt ] && [ -s whole/loss.svg ]; }
+check "a run ends with status 0 and leaves model, log, samples, chart" whole_run $?
 check "the log has a row for every step" [ "$(wc -l <whole/log.csv)" -eq 61 ]
 check "no temporary file is left" [ -z "$(find whole data -name '*.tmp.*')" ]
 
@@ -75,22 +75,22 @@ for signal in INT TERM; do
     while ! grep -q 'step 3/' out && kill -0 $pid 2>/dev/null; do sleep 0.05; done
     kill -$signal $pid
     wait $pid
-    check "SIG$signal ends with status $code" [ $? -eq $code ]
+    check "SIG$signal ends with status $code" ended $? $code
     command=$(sed -n 's/.*go on with: //p' out)
     (PATH="$bin:$PATH" && eval "${command#./} --set training.max_steps=1") >out 2>&1
-    check "SIG$signal: the printed command goes on" grep -q 'nothing to do' out
+    check "SIG$signal: the printed command goes on" said 'nothing to do'
 done
 
 train cfg.json --run whole
 check "a run that is there is not overwritten" \
-    grep -q 'whole: holds a trained run already; go on with --resume, start over with --fresh' out
+    said 'whole: holds a trained run already; go on with --resume, start over with --fresh'
 train cfg.json --run whole --resume --set model.d_model=64
-check "resuming with another model is refused" grep -q 'model.d_model = 32, and the config now says 64' out
+check "resuming with another model is refused" said 'model.d_model = 32, and the config now says 64'
 cp -r whole other
 train cfg.json --run tokens --set tokenizer.vocab_size=290 --set training.max_steps=1
 cp tokens/tokenizer/* other/tokenizer/
 train cfg.json --run other --resume --set tokenizer.vocab_size=290 --set model.vocab_size=300
-check "another tokenizer in the run is refused" grep -q 'another tokenizer\|vocab_size' out
+check "another tokenizer in the run is refused" said 'another tokenizer\|vocab_size'
 train cfg.json --run fresh --threads 1 && train cfg.json --run fresh --threads 1 --fresh
 check "--fresh gives the same run again" same_run whole fresh
 
@@ -99,14 +99,14 @@ check "--fresh gives the same run again" same_run whole fresh
 pid=$!
 while ! grep -q 'step 1/' out2 && kill -0 $pid 2>/dev/null; do sleep 0.05; done
 train cfg.json --run locked --resume
-check "a second process on the same run is refused" grep -q 'another process is training in this run' out
+check "a second process on the same run is refused" said 'another process is training in this run'
 kill -9 $pid
 wait $pid 2>/dev/null
 train cfg.json --run locked --fresh --set training.max_steps=1
-check "after a crash the run is free again" [ $? -eq 0 ]
+check "after a crash the run is free again" ended $? 0
 
 train cfg.json --run one --set data.train=missing.txt
-check "a missing data file is named" grep -q 'missing.txt: no such file' out
+check "a missing data file is named" said 'missing.txt: no such file'
 
 # One window only: the model learns it by heart.
 {
@@ -124,6 +124,9 @@ loss=$(tail -1 one/log.csv | cut -d, -f5)
 check "one batch is learnt by heart: loss $loss < 0.01" [ "$(echo "$loss" | awk '{print ($1 < 0.01)}')" = 1 ]
 train one.json --run plain --plain --set training.max_steps=5 --set training.log_every=1
 train one.json --run fast --set training.max_steps=5 --set training.log_every=1
-check "--plain gives the same losses" sh -c 'cut -d, -f5 plain/log.csv >a; cut -d, -f5 fast/log.csv | paste -d, a - |
-    awk -F, "NR > 1 && (\$1 - \$2 > 1e-4 || \$2 - \$1 > 1e-4) {bad = 1} END {exit bad || NR != 6}"'
-exit 0
+same_losses() {
+    cut -d, -f5 plain/log.csv >a
+    cut -d, -f5 fast/log.csv | paste -d, a - |
+        awk -F, 'NR > 1 && ($1 - $2 > 1e-4 || $2 - $1 > 1e-4) { print; bad = 1 } END { exit bad || NR != 6 }'
+}
+check "--plain gives the same losses" same_losses
