@@ -165,6 +165,7 @@ static void shaw_declare(Position *position, Parameters *parameters, int64_t lay
     const PositionConfig *c = &position->config->position;
     PositionLayer *own = &position->layers[layer];
     own->hooks = (AttentionHooks){.context = &c->max_distance,
+                                  .large_tiles = true,
                                   .scratch = shaw_scratch,
                                   .score = shaw_score,
                                   .score_backward = shaw_score_backward};
