@@ -31,6 +31,7 @@ static void bias_of(const Model *model, int64_t layer, int64_t head, int64_t N, 
                           .q = zeros,
                           .k = zeros,
                           .scores = scores,
+                          .keys = N,
                           .stride = N,
                           .scratch = allocate((size_t)scratch + 1, sizeof(real))};
     for (int i = 0; i < 3 && tables[i]; i++) tile.tables[i] = tables[i]->data;
