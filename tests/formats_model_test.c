@@ -1,4 +1,5 @@
 /* Models through every format and back, and what a format cannot hold. */
+#include "formats/directory_writer.h"
 #include "model_files.h"
 
 static const char *const ENDINGS[MODEL_FORMAT_COUNT] = {"", "", ".gguf", ".bin"};
@@ -332,6 +333,45 @@ static void test_half_gguf(void **state) {
     model_file_free(&back);
 }
 
+/* A signal in the middle of a folder, of a file in it, or just before it has its name. What was there
+ * before stays, and what is done is done. */
+static void test_interrupted_folder(void **state) {
+    (void)state;
+    const char *path = scratch_path("interrupted"), *beside = scratch_path("beside");
+    Error error;
+    assert_true(file_write(beside, "stays", 5, &error));
+    for (int moment = 0; moment < 3; moment++) {
+        DirectoryWriter folder;
+        FileWriter file = {0};
+        assert_true(directory_writer_open(&folder, path, &error));
+        char *inner = path_join(folder.temporary_path, "tokenizer");
+        char *first = path_join(inner, "vocab.json"), *second = path_join(inner, "merges.txt");
+        if (moment > 0) {
+            assert_true(directory_create(inner, &error));
+            assert_true(file_write(first, "{}", 2, &error));
+        }
+        if (moment > 1) assert_true(file_writer_open(&file, second, &error));
+        file_remove_unfinished();
+        assert_false(directory_exists(folder.temporary_path));
+        assert_true(file_exists(beside));
+        if (moment > 1) file_writer_abort(&file);
+        directory_writer_abort(&folder);
+        free(inner);
+        free(first);
+        free(second);
+    }
+    DirectoryWriter folder;
+    assert_true(directory_writer_open(&folder, path, &error));
+    char *inside = path_join(folder.temporary_path, "file");
+    assert_true(file_write(inside, "x", 1, &error));
+    assert_true(directory_writer_commit(&folder, &error));
+    free(inside);
+    file_remove_unfinished();
+    inside = path_join(path, "file");
+    assert_true(file_exists(inside));
+    free(inside);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trips),          cmocka_unit_test(test_row_order),
@@ -339,6 +379,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_half_written), cmocka_unit_test(test_tokenizer_travels),
         cmocka_unit_test(test_llama2c_ids),          cmocka_unit_test(test_llama2c_neighbours),
         cmocka_unit_test(test_llama2c_decoding),     cmocka_unit_test(test_half_gguf),
+        cmocka_unit_test(test_interrupted_folder),
     };
     return cmocka_run_group_tests_name("model formats", tests, make_scratch, remove_scratch);
 }

@@ -106,22 +106,53 @@ bool directory_exists(const char *path) {
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Temporary files of open writers, for file_remove_unfinished; those that find no slot stay lying
- * about when the program is interrupted, nothing worse. */
-enum { MOST_UNFINISHED = 16 };
+/* Temporary files of open writers, and a folder under a temporary name before what is in it, for
+ * file_remove_unfinished; what finds no slot stays lying about when the program is interrupted,
+ * nothing worse. */
+enum { MOST_UNFINISHED = 32 };
 static char *volatile unfinished[MOST_UNFINISHED];
+static char *unfinished_directory;
 
-static void replace_unfinished(char *from, char *to) {
+static bool replace_unfinished(char *from, char *to) {
     for (int i = 0; i < MOST_UNFINISHED; i++)
         if (unfinished[i] == from) {
             unfinished[i] = to;
-            return;
+            return true;
         }
+    return false;
 }
 
 void file_remove_unfinished(void) {
-    for (int i = 0; i < MOST_UNFINISHED; i++)
-        if (unfinished[i]) unlink(unfinished[i]);
+    for (int i = MOST_UNFINISHED - 1; i >= 0; i--)
+        if (unfinished[i] && unlink(unfinished[i]) != 0) rmdir(unfinished[i]);
+}
+
+/* Whether a path is the unfinished folder or in it. */
+static bool in_unfinished_directory(const char *path) {
+    size_t length = unfinished_directory ? strlen(unfinished_directory) : 0;
+    return length > 0 && strncmp(path, unfinished_directory, length) == 0 &&
+           (path[length] == '/' || path[length] == '\0');
+}
+
+/* `path` has been made, from the temporary file of that name or from nothing. */
+static void note_made(char *temporary, const char *path) {
+    char *copy = in_unfinished_directory(path) ? string_copy(path) : NULL;
+    if ((copy || temporary) && !replace_unfinished(temporary, copy)) free(copy);
+}
+
+void file_begin_directory(const char *path) {
+    unfinished_directory = string_copy(path);
+}
+
+void file_end_directory(void) {
+    for (int i = 0; i < MOST_UNFINISHED; i++) {
+        char *path = unfinished[i];
+        if (!path || !in_unfinished_directory(path)) continue;
+        unfinished[i] = NULL;
+        free(path);
+    }
+    free(unfinished_directory);
+    unfinished_directory = NULL;
 }
 
 /* Frees what a writer holds; its temporary file is gone or has its final name. */
@@ -193,6 +224,7 @@ bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *er
         file_writer_abort(writer);
         return false;
     }
+    note_made(writer->temporary_path, writer->path);
     bool durable = writer->remakable || directory_sync(writer->path);
     if (!durable)
         error_set(error, "%s: its folder cannot be flushed: %s", writer->path, strerror(errno));
@@ -219,11 +251,13 @@ bool directory_create(const char *path, Error *error) {
         if (*end != '/' && *end != '\0') continue;
         bool last = *end == '\0';
         *end = '\0';
-        if (mkdir(partial, 0777) != 0 && errno != EEXIST) {
+        bool made = mkdir(partial, 0777) == 0;
+        if (!made && errno != EEXIST) {
             error_set(error, "%s: cannot be created: %s", path, strerror(errno));
             free(partial);
             return false;
         }
+        if (made) note_made(NULL, partial);
         if (last) break;
         *end = '/';
     }

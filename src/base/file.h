@@ -48,9 +48,12 @@ bool file_writer_open(FileWriter *writer, const char *path, Error *error);
  * failure nothing has changed and the temporary file is gone. The writer is closed either way. */
 bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *error);
 void file_writer_abort(FileWriter *writer); /* removes the temporary file; fine after commit */
-/* Removes the temporary files of all open writers. For signal handlers, right before the process
- * ends: it does nothing that is not allowed there. */
+/* Removes the temporary files of all open writers, and an unfinished folder. For signal handlers, right
+ * before the process ends: it does nothing that is not allowed there. */
 void file_remove_unfinished(void);
+/* Between the two calls the folder and what this process makes inside of it count as unfinished. */
+void file_begin_directory(const char *path);
+void file_end_directory(void);
 
 /* open + write + commit for content that is in memory. */
 bool file_write(const char *path, const void *data, size_t size, Error *error);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands/interrupt.h"
 #include "commands/options.h"
 #include "formats/model_file.h"
 
@@ -44,6 +45,7 @@ int main(int argc, char **argv) {
         "GGUF (llama.cpp) and llama2.c.",
         "./convert runs/tiny tiny.gguf\n./convert runs/tiny tiny-hf", options};
     options_read(&program, argc, argv);
+    interrupt_cleanly("convert: interrupted; nothing was written");
 
     ModelFormat format = format_name ? format_named(format_name) : format_of_name(to);
     if (format == MODEL_FORMAT_COUNT)

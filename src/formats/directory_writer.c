@@ -33,6 +33,7 @@ bool directory_writer_open(DirectoryWriter *writer, const char *path, Error *err
     writer->path = without_last_slash(path);
     writer->temporary_path = string_format("%s.tmp.%ld", writer->path, (long)getpid());
     char *parent = path_directory(writer->path);
+    file_begin_directory(writer->temporary_path);
     bool made = directory_create(parent, error) && directory_create(writer->temporary_path, error);
     free(parent);
     if (!made) directory_writer_abort(writer);
@@ -63,7 +64,10 @@ static void remove_tree(const char *path, int depth) {
 }
 
 void directory_writer_abort(DirectoryWriter *writer) {
-    if (writer->temporary_path) remove_tree(writer->temporary_path, 1);
+    if (writer->temporary_path) {
+        remove_tree(writer->temporary_path, 1);
+        file_end_directory();
+    }
     free(writer->path);
     free(writer->temporary_path);
     *writer = (DirectoryWriter){0};
