@@ -78,20 +78,23 @@ static void test_matmul_random(void **state) {
 }
 
 /* Against the plain product: rows beside whole tiles, columns that end within a vector, both ways to
- * lay out B, a beta of 0 over NaN; nothing outside of the whole vectors is touched. */
+ * lay out B, a beta of 0 over NaN; nothing outside of C is touched. */
 static void test_panel_product(void **state) {
     (void)state;
     for (int round = 0; round < 300; round++) {
         int64_t m = 1 + (int64_t)((draw() + 1) / 2 * 40), n = 1 + (int64_t)((draw() + 1) / 2 * 100);
-        int64_t k = 1 + (int64_t)((draw() + 1) / 2 * 5), wide = (n + LANES - 1) / LANES * LANES;
+        int64_t k = 1 + (int64_t)((draw() + 1) / 2 * 50);
         bool ta = round & 1, packed = round & 2;
-        if (packed) k = (k + LANES - 1) / LANES * LANES;
         real beta = round % 3 == 0 ? 0 : (round % 3 == 1 ? 1 : (real)-0.5);
-        int64_t lda = (ta ? m : k) + round % 4, ldb = packed ? k : wide, ldc = wide + round % 5;
-        real *a = random_values((ta ? k : m) * lda), *b = random_values((packed ? n : k) * ldb);
+        int64_t lda = (ta ? m : k) + round % 4, ldb = packed ? k : n, ldc = n + round % 5;
+        real *a = random_values((ta ? k : m) * lda);
+        /* What follows the last row is read and must not matter. */
+        int64_t size = (packed ? n : k) * ldb;
+        real *b = random_values(size + LANES);
+        for (int64_t i = 0; !packed && i < LANES; i++) b[size + i] = (real)NAN;
         real *c = random_values(m * ldc), *d = allocate((size_t)(m * ldc), sizeof *d);
         for (int64_t i = 0; beta == 0 && i < m; i++)
-            for (int64_t j = 0; j < wide; j++) c[i * ldc + j] = (real)NAN;
+            for (int64_t j = 0; j < n; j++) c[i * ldc + j] = (real)NAN;
         memcpy(d, c, (size_t)(m * ldc) * sizeof *d);
         real *panels = packed ? allocate((size_t)panels_size(n, k), sizeof *panels) : NULL;
         Panels B = packed ? pack_transposed(n, k, b, panels) : (Panels){b, ldb, PANEL};
@@ -100,8 +103,7 @@ static void test_panel_product(void **state) {
         plain_matmul(m, n, k, (real)0.7, A, plain_B, beta, d, ldc);
         for (int64_t i = 0; i < m; i++) {
             assert_close(c + i * ldc, d + i * ldc, n, 1e-5);
-            assert_memory_equal(c + i * ldc + wide, d + i * ldc + wide,
-                                (size_t)(ldc - wide) * sizeof *c);
+            assert_memory_equal(c + i * ldc + n, d + i * ldc + n, (size_t)(ldc - n) * sizeof *c);
         }
         free(a);
         free(b);
@@ -199,7 +201,7 @@ static void test_network_plain_and_recomputed(void **state) {
     run_network(&p, w, true, false, plain, y[1]);
     run_network(&p, w, false, true, again, y[2]);
     assert_close(y[0], y[1], 6 * C, 1e-5);
-    assert_close(fast, plain, p.size, 1e-5);
+    assert_close(fast, plain, p.size, 2e-5); /* it grows ten thousandfold on the way back */
     /* Recomputing in backward gives the very same bits. */
     assert_memory_equal(y[0], y[2], sizeof y[0]);
     assert_memory_equal(fast, again, (size_t)p.size * sizeof(real));
@@ -291,6 +293,8 @@ static void test_attention(void **state) {
     check_attention(2, 37, 3, 3, 48, true, false);
     check_attention(1, 50, 2, 2, 64, false, true);
     check_attention(1, 16, 1, 1, 128, true, false);
+    check_attention(2, 90, 4, 2, 24, true, true);
+    check_attention(1, 45, 1, 1, 41, true, false);
     check_attention(2, 70, 2, 2, 8, true, true);
 }
 

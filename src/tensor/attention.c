@@ -43,7 +43,7 @@ static Layout layout_of(const Node *node) {
     s.block = s.hooks && s.hooks->large_tiles ? LARGE_BLOCK : BLOCK;
     if (s.block > s.T) s.block = s.T;
     s.width = whole_vectors(s.keys);
-    s.panels = s.D % LANES == 0 && s.T >= LANES;
+    s.panels = s.T >= LANES;
     s.scale = (real)(1 / sqrt((double)s.D));
     return s;
 }
@@ -114,8 +114,8 @@ static AttentionTile tile_of(const Layout *s, const Node *node, int64_t head, in
     return tile;
 }
 
-/* The right-hand side of a product: for panel_product, which has the speed, and for heads that are
- * not whole vectors, a few rows with a cache, and `--plain`. */
+/* The right-hand side of a product: for panel_product, which has the speed, and for the few rows of
+ * generation and `--plain`. */
 typedef struct Factor {
     Panels panels;
     MatmulOperand matrix;
@@ -201,7 +201,8 @@ static Factor transposed_factor(const Layout *s, int64_t rows, const real *from,
 }
 
 /* Without a cache: keys and values are copied to `scratch`, keys·D reals each, and keys transposed after
- * them. With one: appended to it first; keys kept before the transform are transformed to scratch. */
+ * them. With one: appended to it first; keys kept before the transform are transformed to scratch, and
+ * values that a product cannot read in whole vectors are copied there. */
 static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, real *scratch) {
     const real *k = qkv + b * s->T * s->stride + (s->H + g) * s->D, *v = k + s->G * s->D;
     KeyValueCache *cache = s->options->cache;
@@ -221,14 +222,23 @@ static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, re
         copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
         cached_k = scratch;
     }
-    real *transposed = scratch + 2 * s->keys * s->D;
+    real *values = scratch + s->keys * s->D, *transposed = values + s->keys * s->D;
+    if (s->panels && s->D % LANES != 0) { /* products read past the last row */
+        memcpy(values, cached_v, (size_t)(s->keys * s->D) * sizeof(real));
+        cached_v = values;
+    }
     return (Pair){cached_k, cached_v, transposed_factor(s, s->keys, cached_k, transposed)};
+}
+
+/* Columns of a block of scores to multiply: by panels in whole vectors, there is room for them. */
+static int64_t score_columns(const Layout *s, const Tape *tape, const AttentionTile *tile) {
+    return s->panels && !tape->plain ? whole_vectors(tile->columns) : tile->columns;
 }
 
 /* S = q kᵀ · scale + what the scheme adds. */
 static void compute_scores(const Tape *tape, const Layout *s, const AttentionTile *tile,
                            const Pair *pair) {
-    product(tape, s, tile->rows, tile->columns, s->D, s->scale,
+    product(tape, s, tile->rows, score_columns(s, tape, tile), s->D, s->scale,
             (MatmulOperand){tile->q, s->D, false}, pair->k_transposed, 0, tile->scores,
             tile->stride);
     if (s->hooks && s->hooks->score) s->hooks->score(s->hooks->context, tile);
@@ -357,8 +367,8 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 product(tape, &s, tile.columns, s.D, rows, 1,
                         (MatmulOperand){scores, s.width, true}, rows_factor(dout, s.D), add, dv,
                         s.D);
-                product(tape, &s, rows, tile.columns, s.D, 1, (MatmulOperand){dout, s.D, false}, vt,
-                        0, dp, s.width);
+                product(tape, &s, rows, score_columns(&s, tape, &tile), s.D, 1,
+                        (MatmulOperand){dout, s.D, false}, vt, 0, dp, s.width);
                 if (s.hooks && s.hooks->value_backward)
                     s.hooks->value_backward(s.hooks->context, &tile, dout, s.D, dp);
                 for (int64_t r = 0; r < rows; r++)

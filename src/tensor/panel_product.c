@@ -12,6 +12,7 @@ enum { ROWS = 6 };
 typedef struct Task {
     int64_t k, down, along, ldb, ldc;
     real alpha, beta;
+    int64_t last; /* columns of the last vector that there are in C */
 } Task;
 
 /* R rows by V vectors of C. R and V are constants where it is called. */
@@ -27,9 +28,15 @@ static inline __attribute__((always_inline)) void tile(const int R, const int V,
     }
     for (int r = 0; r < R; r++)
         for (int v = 0; v < V; v++) {
-            Vector *to = (Vector *)(c + r * t->ldc + v * LANES), sum = t->alpha * sums[r][v];
-            if (t->beta != 0) sum += t->beta * *to;
-            *to = sum;
+            real *to = c + r * t->ldc + v * LANES;
+            Vector sum = t->alpha * sums[r][v];
+            if (v == V - 1 && t->last < LANES) {
+                for (int64_t l = 0; l < t->last; l++)
+                    to[l] = t->beta != 0 ? sum[l] + t->beta * to[l] : sum[l];
+                continue;
+            }
+            if (t->beta != 0) sum += t->beta * *(const Vector *)to;
+            *(Vector *)to = sum;
         }
 }
 
@@ -52,7 +59,9 @@ void panel_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
                  .beta = beta};
     const real *panel = b.data;
     for (int64_t j = 0; j < n; j += PANEL, panel += b.distance) {
-        if (n - j > LANES)
+        int64_t left = n - j < PANEL ? n - j : PANEL;
+        task.last = left > LANES ? left - LANES : left;
+        if (left > LANES)
             columns(2, m, &task, a.data, panel, c + j);
         else
             columns(1, m, &task, a.data, panel, c + j);
@@ -72,22 +81,37 @@ static inline void shuffle(const real *from, real *to) {
     }
 }
 
+/* Up to PANEL rows of `from`, of which `width` elements count, to a square; 0 where nothing is. */
+static void load_square(int64_t rows, int64_t width, const real *from, int64_t stride,
+                        real *square) {
+    for (int64_t i = 0; i < PANEL; i++, from += stride, square += LANES) {
+        if (i < rows && width == LANES) {
+            memcpy(square, from, VECTOR_BYTES);
+            continue;
+        }
+        for (int64_t l = 0; l < LANES; l++) square[l] = i < rows && l < width ? from[l] : 0;
+    }
+}
+
 Panels pack_transposed(int64_t rows, int64_t D, const real *from, real *to) {
     for (int64_t r = 0; r < rows; r += PANEL)
         for (int64_t d = 0; d < D; d += LANES) {
             real buffers[2][SQUARE], *square = buffers[0], *next = buffers[1];
-            for (int64_t i = 0; i < PANEL; i++)
-                if (r + i < rows)
-                    memcpy(square + i * LANES, from + (r + i) * D + d, VECTOR_BYTES);
-                else
-                    memset(square + i * LANES, 0, VECTOR_BYTES);
+            int64_t width = D - d < LANES ? D - d : LANES;
+            load_square(rows - r, width, from + r * D + d, D, square);
             for (int left = PANEL; left > 2; left /= 2) {
                 real *other = square;
                 shuffle(square, next);
                 square = next;
                 next = other;
             }
-            shuffle(square, to + r * D + d * PANEL);
+            real *place = to + r * D + d * PANEL;
+            if (width == LANES) {
+                shuffle(square, place);
+                continue;
+            }
+            shuffle(square, next);
+            memcpy(place, next, (size_t)(width * PANEL) * sizeof(real));
         }
     return (Panels){to, PANEL, PANEL * D};
 }

@@ -16,13 +16,12 @@ typedef struct Panels {
 } Panels;
 
 /* C = alpha · op(A) · B + beta · C, op(A) of m × k, B of k × n; with beta 0 the old C is not read.
- * Works on whole vectors of LANES columns: the last one is read from B and written to C whole,
- * also when n ends within it. Runs on the calling thread. */
+ * B is read in whole vectors: up to LANES − 1 reals after column n, which must be readable, and are
+ * thrown away. A whole number of vectors is faster. Runs on the calling thread. */
 void panel_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Panels b,
                    real beta, real *c, int64_t ldc);
 
-/* from (rows, D), D a multiple of LANES, transposed to panels of D rows; columns beyond `rows`
- * are 0. Takes panels_size(rows, D) reals at `to`. */
+/* from (rows, D) transposed to panels of D rows; columns beyond `rows` are 0. Takes panels_size(rows, D) reals at `to`. */
 Panels pack_transposed(int64_t rows, int64_t D, const real *from, real *to);
 int64_t panels_size(int64_t rows, int64_t D);
 
