@@ -15,9 +15,11 @@ typedef struct Task {
     int64_t last; /* columns of the last vector that there are in C */
 } Task;
 
-/* R rows by V vectors of C. R and V are constants where it is called. */
-static inline __attribute__((always_inline)) void tile(const int R, const int V, const Task *t,
-                                                       const real *a, const real *b, real *c) {
+/* R rows by V vectors of C, the last of them `whole` or not. R, V and whole are constants where it is
+ * called. */
+static inline __attribute__((always_inline)) void tile(const int R, const int V, const bool whole,
+                                                       const Task *t, const real *a, const real *b,
+                                                       real *c) {
     Vector sums[ROWS][2] = {0};
     int64_t down = t->down;
     for (int64_t p = 0; p < t->k; p++, a += t->along, b += t->ldb) {
@@ -30,22 +32,25 @@ static inline __attribute__((always_inline)) void tile(const int R, const int V,
         for (int v = 0; v < V; v++) {
             real *to = c + r * t->ldc + v * LANES;
             Vector sum = t->alpha * sums[r][v];
-            if (v == V - 1 && t->last < LANES) {
-                for (int64_t l = 0; l < t->last; l++)
-                    to[l] = t->beta != 0 ? sum[l] + t->beta * to[l] : sum[l];
+            if (whole || v < V - 1) {
+                if (t->beta != 0) sum += t->beta * *(const Vector *)to;
+                *(Vector *)to = sum;
                 continue;
             }
-            if (t->beta != 0) sum += t->beta * *(const Vector *)to;
-            *(Vector *)to = sum;
+            real lanes[LANES];
+            memcpy(lanes, &sum, sizeof lanes);
+            for (int64_t l = 0; l < t->last; l++)
+                to[l] = t->beta != 0 ? lanes[l] + t->beta * to[l] : lanes[l];
         }
 }
 
-static inline __attribute__((always_inline)) void columns(const int V, int64_t m, const Task *t,
-                                                          const real *a, const real *b, real *c) {
+static inline __attribute__((always_inline)) void columns(const int V, const bool whole, int64_t m,
+                                                          const Task *t, const real *a,
+                                                          const real *b, real *c) {
     int64_t i = 0;
-    for (; i + ROWS <= m; i += ROWS) tile(ROWS, V, t, a + i * t->down, b, c + i * t->ldc);
-    for (; i + 4 <= m; i += 4) tile(4, V, t, a + i * t->down, b, c + i * t->ldc);
-    for (; i < m; i++) tile(1, V, t, a + i * t->down, b, c + i * t->ldc);
+    for (; i + ROWS <= m; i += ROWS) tile(ROWS, V, whole, t, a + i * t->down, b, c + i * t->ldc);
+    for (; i + 4 <= m; i += 4) tile(4, V, whole, t, a + i * t->down, b, c + i * t->ldc);
+    for (; i < m; i++) tile(1, V, whole, t, a + i * t->down, b, c + i * t->ldc);
 }
 
 void panel_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Panels b,
@@ -61,10 +66,14 @@ void panel_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
     for (int64_t j = 0; j < n; j += PANEL, panel += b.distance) {
         int64_t left = n - j < PANEL ? n - j : PANEL;
         task.last = left > LANES ? left - LANES : left;
-        if (left > LANES)
-            columns(2, m, &task, a.data, panel, c + j);
+        if (left == PANEL)
+            columns(2, true, m, &task, a.data, panel, c + j);
+        else if (left > LANES)
+            columns(2, false, m, &task, a.data, panel, c + j);
+        else if (left == LANES)
+            columns(1, true, m, &task, a.data, panel, c + j);
         else
-            columns(1, m, &task, a.data, panel, c + j);
+            columns(1, false, m, &task, a.data, panel, c + j);
     }
 }
 
