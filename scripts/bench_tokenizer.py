@@ -17,8 +17,8 @@ import time
 import tiktoken
 import tokenizers
 
-PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
-END = "<|endoftext|>"
+from byte_level import END, PATTERN, byte_alphabet
+
 SAMPLE = 20_000_000
 ROUNDS = 5
 
@@ -28,15 +28,6 @@ with open(path, "rb") as file:
     sample = file.read(SAMPLE)
 sample = sample[:sample.rindex(END.encode()) + len(END)]
 stories = sample.decode().split(END)
-
-
-def byte_alphabet():
-    itself = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    table = {chr(b): b for b in itself}
-    for b in range(256):
-        if b not in itself:
-            table[chr(256 + len(table) - len(itself))] = b
-    return table
 
 
 with open(f"{directory}/vocab.json", encoding="utf-8") as file:

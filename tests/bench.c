@@ -6,6 +6,28 @@
 #include "base/parallel.h"
 #include "bench.h"
 
+const BenchShape bench_tiny = {"tiny", 4096, 256, 128, 4, 4, 384, 32};
+const BenchShape bench_cs336 = {"cs336", 10000, 256, 512, 4, 16, 1344, 32};
+
+Model *bench_model(const BenchShape *shape) {
+    ModelConfig config = {.vocab_size = shape->vocab,
+                          .context_length = shape->T,
+                          .d_model = shape->C,
+                          .num_layers = shape->L,
+                          .num_heads = shape->H,
+                          .num_kv_heads = shape->H,
+                          .d_ff = shape->F,
+                          .norm_eps = 1e-5,
+                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
+    Error error;
+    Model *model = model_create(&config, false, &error);
+    if (model)
+        model_initialize(model, 1);
+    else
+        fprintf(stderr, "bench: %s\n", error.message);
+    return model;
+}
+
 int main(int argc, char **argv) {
     int threads = 0;
     if (argc > 2 && strcmp(argv[1], "--threads") == 0) {

@@ -18,11 +18,6 @@
 
 enum { TOKENS = 64, STORIES = 8, MOST_ROUNDS = 256 };
 
-typedef struct GenerationShape {
-    const char *name;
-    int64_t vocab, T, C, L, H, F;
-} GenerationShape;
-
 /* The sum of all weights, read once by the whole team. */
 static real read_weights(const Parameters *parameters) {
     int64_t size = parameters->size;
@@ -97,23 +92,9 @@ static GeneratorTimes time_generation(const Model *model, int64_t prompt, int64_
     return times;
 }
 
-static int bench_shape(const GenerationShape *shape, double seconds) {
-    ModelConfig config = {.vocab_size = shape->vocab,
-                          .context_length = shape->T,
-                          .d_model = shape->C,
-                          .num_layers = shape->L,
-                          .num_heads = shape->H,
-                          .num_kv_heads = shape->H,
-                          .d_ff = shape->F,
-                          .norm_eps = 1e-5,
-                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
-    Error error;
-    Model *model = model_create(&config, false, &error);
-    if (!model) {
-        fprintf(stderr, "bench: %s\n", error.message);
-        return 1;
-    }
-    model_initialize(model, 1);
+static int bench_shape(const BenchShape *shape, double seconds) {
+    Model *model = bench_model(shape);
+    if (!model) return 1;
     int64_t widest = 3 * shape->C > 2 * shape->F ? 3 * shape->C : 2 * shape->F;
     real *x = allocate_zeroed((size_t)(shape->T * widest), sizeof *x);
     real *y = allocate_zeroed((size_t)(shape->T * widest), sizeof *y);
@@ -152,9 +133,8 @@ static int bench_shape(const GenerationShape *shape, double seconds) {
 }
 
 int bench_generation(int argc, char **argv) {
-    static const GenerationShape tiny = {"tiny", 4096, 256, 128, 4, 4, 384},
-                                 cs336 = {"cs336", 10000, 256, 512, 4, 16, 1344};
     double seconds = 10;
     if (argc > 2 && strcmp(argv[1], "--seconds") == 0) seconds = atof(argv[2]);
-    return bench_shape(argc > 0 && strcmp(argv[0], "tiny") == 0 ? &tiny : &cs336, seconds);
+    return bench_shape(argc > 0 && strcmp(argv[0], "tiny") == 0 ? &bench_tiny : &bench_cs336,
+                       seconds);
 }

@@ -145,36 +145,22 @@ static void print_times(const TrainStep *step, double total, int steps) {
     printf("    %-18s %9.2f  %5.1f %%\n", "rest", 1e3 * (total - sum), 100 * (total - sum) / total);
 }
 
-typedef struct BenchShape {
-    const char *name;
-    int64_t vocab, T, C, L, H, F, batch;
-} BenchShape;
-
 static int bench_shape(const BenchShape *shape, double seconds) {
     Error error;
-    ModelConfig config = {.vocab_size = shape->vocab,
-                          .context_length = shape->T,
-                          .d_model = shape->C,
-                          .num_layers = shape->L,
-                          .num_heads = shape->H,
-                          .num_kv_heads = shape->H,
-                          .d_ff = shape->F,
-                          .norm_eps = 1e-5,
-                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
+    Model *model = bench_model(shape);
+    if (!model) return 1;
     OptimizerConfig optimizer = {OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0};
     TrainStepConfig setup = {.optimizer = &optimizer,
-                             .source = {fill_random, &config},
+                             .source = {fill_random, &model->config},
                              .rows = shape->batch,
                              .T = shape->T,
                              .separator = -1,
                              .grad_clip = 1};
     TrainStep step;
-    Model *model = model_create(&config, false, &error);
-    if (!model || !train_step_create(&step, model, &setup, &error)) {
+    if (!train_step_create(&step, model, &setup, &error)) {
         fprintf(stderr, "bench: %s\n", error.message);
         return 1;
     }
-    model_initialize(model, 1);
     static double times[MOST_ROUNDS];
     Product products[PRODUCTS];
     StepResult result;
@@ -221,9 +207,7 @@ static int bench_shape(const BenchShape *shape, double seconds) {
 }
 
 int bench_train(int argc, char **argv) {
-    static const BenchShape tiny = {"tiny", 4096, 256, 128, 4, 4, 384, 32},
-                            cs336 = {"cs336", 10000, 256, 512, 4, 16, 1344, 32};
-    BenchShape shape = argc > 0 && strcmp(argv[0], "cs336") == 0 ? cs336 : tiny;
+    BenchShape shape = argc > 0 && strcmp(argv[0], "cs336") == 0 ? bench_cs336 : bench_tiny;
     double seconds = 10;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);

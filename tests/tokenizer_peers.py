@@ -16,8 +16,9 @@ import unicodedata
 import tiktoken
 import tokenizers
 
-PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
-END = "<|endoftext|>"
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "scripts"))
+from byte_level import END, PATTERN, byte_alphabet
+
 WALL = "<|wall|>"
 STRINGS = 100_000
 
@@ -36,15 +37,6 @@ def check(name, ours, theirs):
     print(f"not ok {number} - {name}")
     print(f"# {len(ours)} against {len(theirs)}; first difference at {place}:")
     print(f"# {ours[place - 3:place + 5]} against {theirs[place - 3:place + 5]}", flush=True)
-
-
-def byte_alphabet():
-    itself = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    table = {chr(b): b for b in itself}
-    for b in range(256):
-        if b not in itself:
-            table[chr(256 + len(table) - len(itself))] = b
-    return table
 
 
 def gpt2():
