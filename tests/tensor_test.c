@@ -348,6 +348,38 @@ static void test_cross_entropy_edges(void **state) {
     assert_true(one[0] == 0);
 }
 
+/* Of equal logits the first one is the prediction, wherever they stand in a long row. With one column
+ * that is 1 the weights are the logits. */
+static void test_predictions(void **state) {
+    (void)state;
+    enum { MOST = 1000 };
+    static const int64_t sizes[] = {1, 2, 7, 255, 256, 257, 511, 512, 513, MOST};
+    real one = 1, logits[MOST], loss;
+    int32_t target = 0, prediction;
+    HeadLoss head = {&target, NULL, 1, &loss, &prediction};
+    Tape tape;
+    tape_init(&tape, 0);
+    Tensor x = tensor_constant("x", &one, 2, (int64_t[]){1, 1});
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int64_t V = sizes[i];
+        for (int64_t first = 0; first < V; first += V < 300 ? 1 : 13) {
+            for (int64_t j = 0; j < V; j++) logits[j] = (real)draw() - 10;
+            for (int64_t j = first; j < V; j += 1 + (j * 7) % 260) logits[j] = 9;
+            Tensor weight = tensor_constant("head", logits, 2, (int64_t[]){V, 1});
+            head_loss(&tape, &x, &weight, &head);
+            tape_reset(&tape);
+            assert_int_equal(prediction, first);
+        }
+    }
+    for (int j = 0; j < MOST; j++) logits[j] = -HUGE_VALF;
+    logits[700] = -1000;
+    logits[3] = logits[999] = NAN; /* passed over */
+    Tensor weight = tensor_constant("head", logits, 2, (int64_t[]){MOST, 1});
+    head_loss(&tape, &x, &weight, &head);
+    assert_int_equal(prediction, 700);
+    tape_free(&tape);
+}
+
 /* ---- memory ---- */
 
 static Model *small_model(void) {
@@ -467,6 +499,7 @@ int main(void) {
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_nothing_allowed),
         cmocka_unit_test(test_cross_entropy_edges),
+        cmocka_unit_test(test_predictions),
         cmocka_unit_test(test_memory_is_steady_and_predicted),
         cmocka_unit_test(test_recompute_takes_less),
         cmocka_unit_test(test_final_gradients_are_announced),

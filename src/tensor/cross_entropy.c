@@ -21,11 +21,20 @@ real cross_entropy_row(real *logits, int64_t V, int32_t target, real factor) {
     return (real)log((double)sum) + (maximum - at_target);
 }
 
+/* The lowest index of the largest logit. Whole blocks are compared by their largest one, which is
+ * fast; only the best block is searched. */
 static int32_t largest(const real *logits, int64_t V) {
-    int32_t best = 0;
-    for (int64_t j = 1; j < V; j++)
-        if (logits[j] > logits[best]) best = (int32_t)j;
-    return best;
+    enum { BLOCK = 256 };
+    int64_t block = 0, length = V < BLOCK ? V : BLOCK;
+    real maximum = real_max(length, logits);
+    for (int64_t j = BLOCK; j < V; j += BLOCK) {
+        int64_t n = V - j < BLOCK ? V - j : BLOCK;
+        real candidate = real_max(n, logits + j);
+        if (candidate > maximum) maximum = candidate, block = j, length = n;
+    }
+    for (int64_t j = block; j < block + length; j++)
+        if (logits[j] == maximum) return (int32_t)j;
+    return 0; /* nothing but NaN */
 }
 
 static int64_t head_scratch(const Node *node, bool backward) {
