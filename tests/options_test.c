@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands/options.h"
 
@@ -12,7 +14,7 @@
 typedef struct Run {
     const char *config, *prompt, *format;
     bool resume;
-    int64_t tokens;
+    int64_t tokens, rows;
     double temperature;
     OptionList overrides, rest;
     int status;
@@ -27,6 +29,7 @@ static Run run(int argc, const char *const *words) {
         OPTION_LIST("--set", "KEY=VALUE", &r.overrides, "change a value of the config"),
         OPTION_FLAG("--resume", &r.resume, "go on from the last checkpoint"),
         OPTION_WHOLE("--max-tokens", "N", &r.tokens, 0, 1000, "most tokens"),
+        OPTION_WHOLE("--rows", "N", &r.rows, 1, 9, "needed: rows"),
         OPTION_REAL("--temperature", "T", &r.temperature, "[0, inf)", "0 is greedy;\nhigh is wild"),
         OPTION_CHOICE("--to", "huggingface|gguf", &r.format, "format"),
         ARGUMENT_LIST("FILE", &r.rest, "more files", true),
@@ -134,6 +137,8 @@ static void test_refuses(void **state) {
         expect_refusal(RUN("a", "--temperature", bad_real[i]), message);
         free(message);
     }
+    expect_refusal(RUN(""), "CONFIG is \"\"; it must be a text that is not empty");
+    expect_refusal(RUN("a", "--set="), "--set is \"\"; it must be a text that is not empty");
     expect_refusal(RUN("a", "--a\nb"), "unknown option --a?b"); /* stays one line */
 }
 
@@ -157,6 +162,27 @@ static void test_too_many_arguments(void **state) {
     free(text);
 }
 
+/* The number of the first file that is opened when these standard streams are closed. */
+static int first_number(int stream) {
+    fflush(stdout);
+    int kept = dup(stream), closed = close(stream), argc = 1;
+    char *argv[] = {"./train"};
+    const Option options[] = {OPTIONS_END};
+    const Program program = {"train", "Trains a model.", NULL, options};
+    options_read(&program, argc, argv);
+    int number = open("/", O_RDONLY);
+    close(number);
+    dup2(kept, stream);
+    close(kept);
+    return closed == 0 ? number : -1;
+}
+
+static void test_closed_streams(void **state) {
+    (void)state;
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        assert_true(first_number(stream) > STDERR_FILENO);
+}
+
 static void test_help(void **state) {
     (void)state;
     Run r = RUN("a", "--max-tokens", "7", "--nonsense", "--help");
@@ -172,6 +198,7 @@ static void test_help(void **state) {
                         "  --set KEY=VALUE           change a value of the config (repeatable)\n"
                         "  --resume                  go on from the last checkpoint\n"
                         "  --max-tokens N            most tokens (default: 256)\n"
+                        "  --rows N                  needed: rows\n"
                         "  --temperature T           0 is greedy;\n"
                         "                            high is wild (default: 0.8)\n"
                         "  --to huggingface|gguf     format (default: gguf)\n"
@@ -213,9 +240,10 @@ static void test_subcommands(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_understands), cmocka_unit_test(test_defaults_stay),
-        cmocka_unit_test(test_refuses),     cmocka_unit_test(test_too_many_arguments),
-        cmocka_unit_test(test_help),        cmocka_unit_test(test_subcommands),
+        cmocka_unit_test(test_understands),        cmocka_unit_test(test_defaults_stay),
+        cmocka_unit_test(test_closed_streams),     cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_too_many_arguments), cmocka_unit_test(test_help),
+        cmocka_unit_test(test_subcommands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,8 +57,8 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_LIST("--set", "KEY=VALUE", &a->overrides,
                     "change a value of the run's config, such as model.position.scaling.type=yarn"),
         OPTION_WHOLE("--tokens", "N", &a->tokens, 0, INT64_MAX,
-                     "about this many tokens, spread over the text (0: all)"),
-        OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
+                     "about this many tokens, spread over the text (default: 0, all)"),
+        OPTION_THREADS(&a->threads),
         OPTIONS_END,
     };
     const Program program = {

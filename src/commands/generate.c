@@ -60,7 +60,7 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_REAL("--temperature", "T", &a->sampler.temperature, "[0, inf)",
                     "below 1 more predictable, 0: always the likeliest token"),
         OPTION_WHOLE("--top-k", "K", &a->sampler.top_k, 0, INT64_MAX,
-                     "choose among the K likeliest tokens, 0: all"),
+                     "choose among the K likeliest tokens (default: 0, all)"),
         OPTION_REAL("--top-p", "P", &a->sampler.top_p, "(0, 1]",
                     "choose among the likeliest tokens that have this share together"),
         OPTION_REAL("--min-p", "P", &a->sampler.min_p, "[0, 1]",
@@ -73,7 +73,7 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_FLAG("--ids", &a->ids, "print token ids, prompt included, instead of text"),
         OPTION_FLAG("--logprobs", &a->logprobs,
                     "print each new token with its probability and the runners-up"),
-        OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
+        OPTION_THREADS(&a->threads),
         OPTIONS_END,
     };
     const Program program = {

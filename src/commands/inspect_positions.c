@@ -44,7 +44,8 @@ int inspect_positions(int argc, char **argv) {
         ARGUMENT("RUN_OR_CONFIG", &path,
                  "a run, any other model, or a config for an untrained one"),
         OPTION_TEXT("--output", "DIR", &folder, "folder for the pictures (default: pictures)"),
-        OPTION_WHOLE("--length", "N", &length, 0, 4096, "positions shown (0: the context length)"),
+        OPTION_WHOLE("--length", "N", &length, 0, 4096,
+                     "positions shown (default: 0, the context length)"),
         OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config (repeatable)"),
         OPTIONS_END,
     };

@@ -1,10 +1,12 @@
 #include "commands/options.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
@@ -60,6 +62,7 @@ static char *default_text(const Option *option) {
     if (strstr(option->help, "default")) return NULL; /* the help says more than a number can */
     switch (option->kind) {
     case OPTION_KIND_WHOLE:
+        if (*option->value.whole < option->low) return NULL; /* it must be given */
         return string_format(" (default: %" PRId64 ")", *option->value.whole);
     case OPTION_KIND_REAL:
         real_to_text(*option->value.real, digits);
@@ -146,6 +149,11 @@ static bool is_choice(const char *choices, const char *text) {
     return false;
 }
 
+/* An empty text is a text; as anything else it comes from a variable of the shell that is not set. */
+static bool may_be_empty(const Option *option) {
+    return strcmp(option->placeholder ? option->placeholder : option->name, "TEXT") == 0;
+}
+
 /* Stores a value. False with what it must be, to be freed, when it is not right. */
 static bool store_value(const Option *option, const char *text, char **allowed) {
     *allowed = NULL;
@@ -177,12 +185,15 @@ static bool store_value(const Option *option, const char *text, char **allowed) 
         }
         *option->value.text = text;
         return true;
-    case OPTION_KIND_LIST:
-    case OPTION_KIND_ARGUMENT_LIST:
-        list_add(option->value.list, text);
-        return true;
     default:
-        *option->value.text = text;
+        if (!*text && !may_be_empty(option)) {
+            *allowed = string_copy("a text that is not empty");
+            return false;
+        }
+        if (option->kind == OPTION_KIND_LIST || option->kind == OPTION_KIND_ARGUMENT_LIST)
+            list_add(option->value.list, text);
+        else
+            *option->value.text = text;
         return true;
     }
 }
@@ -220,6 +231,15 @@ static int unknown_option(const Parser *parser, const char *name) {
                    : parse_error(parser, "unknown option %.100s", name);
 }
 
+static int parse_value(Parser *parser, const Option *option, const char *text) {
+    char *allowed;
+    if (store_value(option, text, &allowed)) return -1;
+    int status =
+        parse_error(parser, "%s is \"%.200s\"; it must be %.500s", option->name, text, allowed);
+    free(allowed);
+    return status;
+}
+
 /* One option with its value. */
 static int parse_option(Parser *parser, const char *text) {
     size_t length = strcspn(text, "=");
@@ -245,11 +265,7 @@ static int parse_option(Parser *parser, const char *text) {
                                "%s needs a value; if it is to be \"%.100s\", write %s=%.100s", name,
                                value, name, value);
     }
-    char *allowed;
-    if (store_value(option, value, &allowed)) return -1;
-    int status = parse_error(parser, "%s is \"%.200s\"; it must be %.500s", name, value, allowed);
-    free(allowed);
-    return status;
+    return parse_value(parser, option, value);
 }
 
 static void skip_to_argument(Parser *parser) {
@@ -261,10 +277,9 @@ static int parse_argument(Parser *parser, const char *text) {
     skip_to_argument(parser);
     if (parser->argument->kind == OPTION_KIND_END)
         return parse_error(parser, "unexpected argument \"%.200s\"", text);
-    char *allowed;
-    store_value(parser->argument, text, &allowed);
-    if (parser->argument->kind == OPTION_KIND_ARGUMENT) parser->argument++;
-    return -1;
+    const Option *argument = parser->argument;
+    if (argument->kind == OPTION_KIND_ARGUMENT) parser->argument++;
+    return parse_value(parser, argument, text);
 }
 
 static int check_arguments(Parser *parser) {
@@ -313,7 +328,15 @@ int options_parse(const Program *program, int argc, char **argv, FILE *output, F
     return check_arguments(&parser);
 }
 
+/* A program that is started with standard streams closed would get their numbers for the next files
+ * that it opens, and print into them. What takes their place here can be neither read nor written. */
+static void occupy_standard_streams(void) {
+    for (int number = STDIN_FILENO; number <= STDERR_FILENO; number++)
+        if (fcntl(number, F_GETFD) < 0 && errno == EBADF) open("/", O_RDONLY);
+}
+
 void options_read(const Program *program, int argc, char **argv) {
+    occupy_standard_streams();
     int status = options_parse(program, argc, argv, stdout, stderr);
     if (status == 0) status = program_done(program->name);
     if (status >= 0) exit(status);
@@ -334,6 +357,7 @@ static int unknown_subcommand(const char *program, const char *name, const Subco
 
 int options_run_subcommand(const char *program, const char *summary, const Subcommand *table,
                            int argc, char **argv) {
+    occupy_standard_streams();
     if (argc < 2) return program_misused(program, "a command is missing");
     if (strcmp(argv[1], "--version") == 0) {
         print_version(program, stdout);

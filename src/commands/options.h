@@ -9,7 +9,7 @@
  *             ARGUMENT("CONFIG", &config, "the JSON file that describes the run"),
  *             OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config"),
  *             OPTION_FLAG("--resume", &resume, "go on from the last checkpoint"),
- *             OPTION_WHOLE("--threads", "N", &threads, 0, 1024, "default: all cores"),
+ *             OPTION_THREADS(&threads),
  *             OPTIONS_END,
  *         };
  *         const Program program = {"train", "Trains a model.", "./train configs/tiny.json", options};
@@ -18,8 +18,9 @@
  * A variable keeps its first value, the default, when its option is not given; --help shows it.
  * Options may stand before and after arguments. `--name VALUE` and `--name=VALUE` are the same; "--"
  * ends the options; "-" is an argument (by custom: standard input). Given twice, the last one
- * counts, but for lists. A value that itself begins with "--" is written with "=". Every program also
- * has --help and --version. Texts point into argv. */
+ * counts, but for lists. A value that itself begins with "--" is written with "=". A value may be
+ * empty only where the help calls it TEXT. Every program also has --help and --version. Texts point
+ * into argv. */
 #ifndef TINYLM_COMMANDS_OPTIONS_H
 #define TINYLM_COMMANDS_OPTIONS_H
 
@@ -89,6 +90,9 @@ typedef struct Option {
         .kind = OPTION_KIND_CHOICE, .name = name_, .placeholder = choices_, .choices = choices_,   \
         .value.text = variable, .help = help_                                                      \
     }
+#define OPTION_THREADS(variable)                                                                   \
+    OPTION_WHOLE("--threads", "N", variable, 0, 1024,                                              \
+                 "threads (default: 0, as many as there are cores)")
 /* May be given any number of times. */
 #define OPTION_LIST(name_, placeholder_, variable, help_)                                          \
     {                                                                                              \
@@ -118,7 +122,8 @@ typedef struct Program {
     const Option *options;
 } Program;
 
-/* Reads the command line into the variables of the table. Prints the help or the version and exits
+/* Reads the command line into the variables of the table, and sees to it that no file gets the number
+ * of a standard stream that is closed. Prints the help or the version and exits
  * with 0 when asked for; on wrong usage prints one line to stderr ("train: unknown option --reusme;
  * did you mean --resume? …") and exits with 2. argv[0] is skipped. */
 void options_read(const Program *program, int argc, char **argv);

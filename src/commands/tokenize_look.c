@@ -94,7 +94,7 @@ int tokenize_show(int argc, char **argv) {
     OptionList specials = {0};
     const char *directory = NULL, *text = NULL;
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory, "the tokenizer"),
+        OPTION_TEXT("--tokenizer", "DIR", &directory, "needed: the tokenizer"),
         OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
         ARGUMENT("TEXT", &text, "what to show"),
         OPTIONS_END,
@@ -177,7 +177,7 @@ int tokenize_merges(int argc, char **argv) {
     static const char name[] = "tokenize merges";
     const char *directory = NULL, *word = NULL;
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory, "the tokenizer"),
+        OPTION_TEXT("--tokenizer", "DIR", &directory, "needed: the tokenizer"),
         ARGUMENT("WORD", &word, "a word; with the space before it, if it has one: ' word'"),
         OPTIONS_END,
     };

@@ -106,10 +106,10 @@ int tokenize_stats(int argc, char **argv) {
     const char *directory = NULL, *input = "-";
     int64_t threads = 0;
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory, "the tokenizer"),
+        OPTION_TEXT("--tokenizer", "DIR", &directory, "needed: the tokenizer"),
         OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
         OPTION_TEXT("--input", "FILE", &input, "the text; default: standard input"),
-        OPTION_WHOLE("--threads", "N", &threads, 0, 1024, "default: all cores"),
+        OPTION_THREADS(&threads),
         OPTIONS_END,
     };
     const Program program = {name, "Tells what a tokenizer makes of a text.",
@@ -179,7 +179,7 @@ int tokenize_compare(int argc, char **argv) {
     OptionList directories = {0}, inputs = {0}, specials = {0};
     const Option options[] = {
         ARGUMENT_LIST("DIR", &directories, "the tokenizers", false),
-        OPTION_LIST("--input", "FILE", &inputs, "a text"),
+        OPTION_LIST("--input", "FILE", &inputs, "needed: a text"),
         OPTION_LIST("--special", "TOKEN", &specials, "one more special token for all of them"),
         OPTIONS_END,
     };

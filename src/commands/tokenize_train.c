@@ -60,11 +60,12 @@ int tokenize_train(int argc, char **argv) {
     int64_t vocab_size = 0, threads = 0;
     const Option options[] = {
         OPTION_LIST("--input", "FILE", &inputs, "text to learn from; default: standard input"),
-        OPTION_WHOLE("--vocab-size", "N", &vocab_size, 1, 1 << 30,
-                     "entries of the vocabulary: special tokens, 256 bytes, merges"),
+        OPTION_WHOLE(
+            "--vocab-size", "N", &vocab_size, 1, 1 << 30,
+            "needed: entries of the vocabulary, that is special tokens, 256 bytes, merges"),
         OPTION_LIST("--special", "TOKEN", &specials, "a special token, e.g. '<|endoftext|>'"),
-        OPTION_TEXT("--output", "DIR", &output, "where the tokenizer is written; created"),
-        OPTION_WHOLE("--threads", "N", &threads, 0, 1024, "default: all cores"),
+        OPTION_TEXT("--output", "DIR", &output, "needed: where the tokenizer is written; created"),
+        OPTION_THREADS(&threads),
         OPTIONS_END,
     };
     const Program program = {name, "Learns a byte-level BPE vocabulary.",

@@ -60,7 +60,7 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_TEXT("--run", "DIR", &a->run, "folder of the run (default: runs/NAME)"),
         OPTION_FLAG("--resume", &a->resume, "go on from the run's last checkpoint"),
         OPTION_FLAG("--fresh", &a->fresh, "start over, removing what an earlier run left there"),
-        OPTION_WHOLE("--threads", "N", &a->threads, 0, 1024, "threads (0: all cores)"),
+        OPTION_THREADS(&a->threads),
         OPTION_TEXT(
             "--init-from", "RUN", &a->init_from,
             "start from the weights of another run, with a changed context length or scaling"),
