@@ -35,7 +35,29 @@ full_disk() {
     "$bin/inspect" model "$model" >/dev/full 2>err
     [ $? -eq 1 ] && [ -s err ]
 }
-[ ! -w /dev/full ] || check "a full disk is noticed" full_disk
+if [ -w /dev/full ]; then
+    check "a full disk is noticed" full_disk
+else
+    skip "a full disk is noticed" "no /dev/full"
+fi
+onto_itself() {
+    cp "$model" self.bin && ln -s self.bin self.gguf &&
+        fails_with 1 "is the model itself" "$bin/convert" self.bin self.bin &&
+        fails_with 1 "is the model itself" "$bin/convert" self.bin self.gguf && cmp "$model" self.bin
+}
+check "a model is not overwritten with its own conversion" onto_itself
+# A device would be replaced by a file as well; a pipe shows it without harm.
+pipe() {
+    mkfifo pipe.gguf || return 1
+    "$bin/convert" "$model" pipe.gguf 2>err
+    [ $? -eq 1 ] && grep "pipe.gguf: is a device or a pipe" err && [ -p pipe.gguf ]
+}
+check "a pipe or device is not replaced by a file" pipe
+link() {
+    mkdir far && echo old >far/x.gguf && ln -s far/x.gguf near.gguf &&
+        "$bin/convert" "$model" near.gguf && [ -h near.gguf ] && cmp far/x.gguf a.gguf
+}
+check "a symbolic link stays, and the file behind it is written" link
 
 lists() { "$bin/inspect" model "$1" >table && grep -- "$2" table; }
 check "inspect model lists tensors" lists "$model" "layers.0.attn.q_proj.weight  *2 x 2 .*norm"

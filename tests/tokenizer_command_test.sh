@@ -70,7 +70,7 @@ check "bytes shows surrogate pairs" sh -c '"$0" bytes "é🌍" | grep -q "3C D8 
 check "stats" sh -c '"$0" stats --tokenizer one --input text | grep -q "825 GB"' "$tokenize"
 check "compare" equal "$("$tokenize" compare one two --input text --input small | wc -l)" 5
 
-check "an empty special token" fails_with 1 "empty" "$tokenize" split --special '' --input text
+check "an empty special token" fails_with 2 "empty" "$tokenize" split --special '' --input text
 check "a missing option" fails_with 2 "--tokenizer" "$tokenize" encode --input text
 check "an unknown subcommand" fails_with 2 "tokenise" "$tokenize" tokenise
 check "a missing file" fails_with 1 "nowhere" "$tokenize" encode --tokenizer one --input nowhere
@@ -79,12 +79,25 @@ check "a vocabulary too small" fails_with 1 "from 257" \
     "$tokenize" train --input text --vocab-size 256 --special '<|endoftext|>' --output six
 check "... writes nothing" test ! -e six
 check "an id that is not there" sh -c 'echo 12 999 | "$0" decode --tokenizer one 2>&1 | grep -q 999' "$tokenize"
+check "a byte that is no text among ids" fails_with 1 "the byte 0 is no part of an id" \
+    sh -c 'printf "12 \\000 13" | "$0" decode --tokenizer one' "$tokenize"
 check "ids that are words" fails_with 1 "'h'" sh -c 'echo 12 hello | "$0" decode --tokenizer one' "$tokenize"
 check "an output folder that is a file" fails_with 1 "text" \
     "$tokenize" train --input text --vocab-size 300 --output text
-check "an output that is a full disk" sh -c '
-    [ -w /dev/full ] || exit 0
-    ! "$0" encode --tokenizer one --input text >/dev/full 2>/dev/null' "$tokenize"
+if [ -w /dev/full ]; then
+    check "an output that is a full disk" sh -c '
+        ! "$0" encode --tokenizer one --input text >/dev/full 2>/dev/null' "$tokenize"
+else
+    skip "an output that is a full disk" "no /dev/full"
+fi
+input_as_output() {
+    cp text precious && ln -s precious link || return 1
+    for output in precious ./precious link; do
+        fails_with 1 "is the input itself" "$tokenize" encode --tokenizer one --input precious --output $output || return 1
+    done
+    cmp text precious
+}
+check "a text is not overwritten with its own ids" input_as_output
 
 # Constant memory: an endless pre-token, and one that is never anything else than its beginning.
 if nm "$tokenize" 2>/dev/null | grep -q __asan_init; then

@@ -106,6 +106,12 @@ bool directory_exists(const char *path) {
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+bool file_is_same(const char *path, const char *other) {
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 /* Temporary files of open writers, and a folder under a temporary name before what is in it, for
  * file_remove_unfinished; what finds no slot stays lying about when the program is interrupted,
  * nothing worse. */
@@ -163,10 +169,26 @@ static void forget_writer(FileWriter *writer) {
     *writer = (FileWriter){0};
 }
 
-bool file_writer_open(FileWriter *writer, const char *path, Error *error) {
-    *writer = (FileWriter){0};
-    if (directory_exists(path))
+/* Whether a file may be put under this name: nothing is there, or a regular file. */
+static bool is_replaceable(const char *path, Error *error) {
+    struct stat status;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode)) return true;
+    if (S_ISDIR(status.st_mode))
         return error_set(error, "%s: is a directory; give the name of a file to write", path);
+    return error_set(error,
+                     "%s: is a device or a pipe, and a file is written whole and then put in the "
+                     "place of the old one; give the name of a file to write",
+                     path);
+}
+
+bool file_writer_open(FileWriter *writer, const char *given, Error *error) {
+    *writer = (FileWriter){0};
+    if (!is_replaceable(given, error)) return false;
+    /* Behind a symbolic link the file it points to is replaced, and the link stays. */
+    struct stat status;
+    bool is_link = lstat(given, &status) == 0 && S_ISLNK(status.st_mode);
+    char *target = is_link ? realpath(given, NULL) : NULL;
+    const char *path = target ? target : given;
     /* The process id keeps two programs that write the same file apart; the last rename wins. */
     char *temporary = string_format("%s.tmp.%ld", path, (long)getpid());
     FILE *stream = fopen(temporary, "wbe");
@@ -176,9 +198,11 @@ bool file_writer_open(FileWriter *writer, const char *path, Error *error) {
         else
             error_set(error, "%s: cannot be written: %s", path, strerror(errno));
         free(temporary);
+        free(target);
         return false;
     }
     *writer = (FileWriter){stream, string_copy(path), temporary, false};
+    free(target);
     replace_unfinished(NULL, temporary);
     return true;
 }

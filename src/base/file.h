@@ -30,6 +30,8 @@ char *file_read(const char *path, size_t limit, size_t *size, Error *error);
 
 bool file_exists(const char *path); /* a regular file */
 bool directory_exists(const char *path);
+/* Whether both paths lead to one file that is there. */
+bool file_is_same(const char *path, const char *other);
 
 /* ---- writing ---- */
 
@@ -42,6 +44,8 @@ typedef struct FileWriter {
                        wait for the disk, and only a crash of the machine can leave half of it */
 } FileWriter;
 
+/* Refuses what is there and no regular file: a rename would put an end to a device or a pipe. A
+ * symbolic link is followed. */
 bool file_writer_open(FileWriter *writer, const char *path, Error *error);
 /* Makes the file appear. With `keep_previous` (may be NULL) the file that had the name stays
  * reachable under that other path (a hard link); the final name is never absent meanwhile. On

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "commands/interrupt.h"
 #include "commands/options.h"
 #include "formats/model_file.h"
@@ -55,6 +56,10 @@ int main(int argc, char **argv) {
 
     ModelFile file;
     Error error;
+    if (file_is_same(from, to) && !directory_exists(to)) {
+        error_set(&error, "%s: is the model itself; give another name to write to", to);
+        return program_failed("convert", &error);
+    }
     if (!model_file_read(&file, from, tokenizer, &error)) return program_failed("convert", &error);
     bool written = model_file_write(&file, format, to, strcmp(type, "f16") == 0, &error);
     for (int i = 0; i < file.warning_count; i++)

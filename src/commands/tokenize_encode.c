@@ -1,7 +1,9 @@
 /* ./tokenize encode and decode. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/parallel.h"
 #include "commands/tokenize_commands.h"
 #include "formats/npy.h"
@@ -35,6 +37,8 @@ static bool write_text(void *context, const uint32_t *ids, size_t count, Error *
 
 static bool encode_to_npy(const Tokenizer *tokenizer, const char *input, const char *output,
                           Error *error) {
+    if (file_is_same(input, output))
+        return error_set(error, "%s: is the input itself; give another name to write to", output);
     NpyWriter writer;
     NpyType type = tokenizer_vocab_size(tokenizer) > 65536 ? NPY_UINT32 : NPY_UINT16;
     if (!npy_writer_open(&writer, output, type, error)) return false;
@@ -58,14 +62,16 @@ int tokenize_encode(int argc, char **argv) {
     const char *directory = NULL, *input = "-", *output = NULL;
     int64_t threads = 0;
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory,
-                    "a folder with vocab.json and merges.txt, tokenizer.json, or a tiktoken file"),
+        OPTION_TEXT(
+            "--tokenizer", "DIR", &directory,
+            "needed: a folder with vocab.json and merges.txt, tokenizer.json, or a tiktoken "
+            "file"),
         OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
         OPTION_TEXT("--input", "FILE", &input, "the text; default: standard input"),
         OPTION_TEXT(
             "--output", "FILE.npy", &output,
             "array of uint16 (uint32 from 65537 ids on); default: numbers to standard output"),
-        OPTION_WHOLE("--threads", "N", &threads, 0, 1024, "default: all cores"),
+        OPTION_THREADS(&threads),
         OPTIONS_END,
     };
     const Program program = {name, "Turns text into token ids.",
@@ -118,8 +124,10 @@ static bool decode_text(Decoder *decoder, bool raw, Error *error) {
             if (id <= UINT32_MAX) id = 10 * id + (uint64_t)(c - '0');
         if (c != EOF && c != ' ' && !(c >= '\t' && c <= '\r'))
             return error_set(error,
-                             "standard input: '%c' is no part of an id; ids are whole numbers "
-                             "with spaces between",
+                             isgraph(c) ? "standard input: '%c' is no part of an id; ids are whole "
+                                          "numbers with spaces between"
+                                        : "standard input: the byte %d is no part of an id; ids "
+                                          "are whole numbers with spaces between",
                              c);
         Error reason;
         if (!print_token(decoder, raw, id, &reason))
@@ -146,8 +154,10 @@ int tokenize_decode(int argc, char **argv) {
     const char *directory = NULL, *input = "-";
     bool raw = false;
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory,
-                    "a folder with vocab.json and merges.txt, tokenizer.json, or a tiktoken file"),
+        OPTION_TEXT(
+            "--tokenizer", "DIR", &directory,
+            "needed: a folder with vocab.json and merges.txt, tokenizer.json, or a tiktoken "
+            "file"),
         OPTION_LIST("--special", "TOKEN", &specials, "one more special token, as in encode"),
         OPTION_TEXT("--input", "FILE.npy", &input,
                     "an array of ids; default: standard input, as numbers in text"),
