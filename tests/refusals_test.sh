@@ -91,7 +91,7 @@ values() {
         set_refuses training.learning_rate.max=1e30 'training.learning_rate.max is 1e+30; it must be a number in [0, 1e6]' &&
         set_refuses model.norm=prepost 'model.norm is "prepost"; it must be "pre", "post" or "none"' &&
         set_refuses model.num_heads=3 'model.num_heads is 3; it must divide model.d_model (16) without a rest' &&
-        set_refuses model.vocab_size=100 'model.vocab_size is 100; it must be at least 300 (tokenizer.vocab_size)' &&
+        train_refuses 'model.vocab_size is 100, but the tokenizer has 300 tokens; raise it or leave it out' --set model.vocab_size=100 &&
         train_refuses 'tiny.json: model.d_model is 6 and model.num_heads 2, which makes heads of 3 elements; rope turns them in pairs and needs an even number' --set model.d_model=6 &&
         train_refuses '--set training: must be KEY=VALUE, as in training.max_steps=50' --set training
 }
@@ -172,7 +172,7 @@ another_tokenizer() {
     damage && cp other/tokenizer/* bad/tokenizer/ &&
         refuses 1 "generate: bad/tokenizer: is not the tokenizer that this run was trained with; put the right one back" generate --run bad &&
         refuses 1 "evaluate: bad/tokenizer: is not the tokenizer that this run was trained with; put the right one back" evaluate --run bad &&
-        refuses 1 "train: bad/checkpoint.safetensors: was trained with tokenizer.vocab_size = 300, and the config now says 290; use the config of that run, or start over with --fresh" \
+        refuses 1 "train: bad/checkpoint.safetensors: was trained with another tokenizer than the one in its run directory; put the right one back, or start over with --fresh" \
             train tiny.json --run bad --resume &&
         refuses 1 "train: other: was trained with another tokenizer than this config makes; take that one with --set 'tokenizer={\"load\": \"other/tokenizer\"}'" \
             train tiny.json --run new --init-from other

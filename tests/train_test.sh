@@ -40,20 +40,19 @@ check "the log has a row for every step" [ "$(wc -l <whole/log.csv)" -eq 61 ]
 check "no temporary file is left" [ -z "$(find whole data -name '*.tmp.*')" ]
 
 # SIGKILL at many moments, again and again, each time resumed.
-killed=0
 for pause in 0.02 0.05 0.09 0.14 0.2 0.27 0.03 0.06 0.11; do
     if [ -f killed/checkpoint.safetensors ]; then go=--resume; else go=; fi
     # shellcheck disable=SC2086
     "$bin/train" cfg.json --run killed --threads 1 $go >out 2>&1 &
     pid=$!
     sleep $pause
-    kill -9 $pid 2>/dev/null && killed=$((killed + 1))
+    kill -9 $pid 2>/dev/null
     wait $pid 2>/dev/null
 done
 if [ -f killed/checkpoint.safetensors ]; then go=--resume; else go=; fi
 # shellcheck disable=SC2086
 train cfg.json --run killed --threads 1 $go
-check "killed $killed times and resumed: the same weights, log and samples" same_run whole killed
+check "killed many times and resumed: the same weights, log and samples" same_run whole killed
 
 # The same, killed right after the files of a checkpoint appear (between checkpoint and model).
 train cfg.json --run short --threads 1 --set training.max_steps=20 --set training.learning_rate.cosine_steps=60
@@ -84,15 +83,84 @@ done
 train cfg.json --run whole
 check "a run that is there is not overwritten" \
     said 'whole: holds a trained run already; go on with --resume, start over with --fresh'
-train cfg.json --run whole --resume --set model.d_model=64
-check "resuming with another model is refused" said 'model.d_model = 32, and the config now says 64'
+
+# --resume: what cannot change any more is refused before anything is done, the rest takes effect.
+fixed() { # KEY WAS VALUE...
+    key=$1 was=$2
+    shift 2
+    for value in "$@"; do
+        fails_with 1 "whole/checkpoint.safetensors: was trained with $key = $was, and the config now says $value; use the config of that run, or start over with --fresh" \
+            "$bin/train" cfg.json --run whole --resume --set "$key=$value" && ! grep -q "^data:" "$work/out" || return 1
+    done
+}
+cp -r whole untouched
+all_fixed() {
+    fixed seed 1337 1 && fixed tokenizer.vocab_size 300 290 301 10000 && fixed tokenizer.special_tokens '["<|endoftext|>"]' '[]' '["a"]' &&
+        fixed model.vocab_size 300 301 && fixed model.context_length 16 8 && fixed model.d_model 32 64 && fixed model.num_layers 2 1 &&
+        fixed model.num_heads 2 4 && fixed model.num_kv_heads 2 1 && fixed model.d_ff 128 64 && fixed model.norm '"pre"' '"post"' &&
+        fixed model.norm_eps 1e-05 1e-06 && fixed model.ffn '"swiglu"' '"silu"' && fixed model.tie_embeddings false true &&
+        fixed model.document_mask false true && fixed model.position.type '"rope"' '"alibi"' && fixed model.position.theta 10000 500 &&
+        fixed training.optimizer.type '"adamw"' '"sgd"' && diff -r whole untouched
+}
+check "--resume with another seed, tokenizer, model or type of optimizer is refused" all_fixed
+without_tokenizer() {
+    sed '/"tokenizer"/d; s/"context_length"/"vocab_size": 300, "context_length"/' cfg.json >bare.json &&
+        fails_with 1 'was trained with tokenizer = {' "$bin/train" bare.json --run whole --resume
+}
+check "--resume without the tokenizer is refused" without_tokenizer
+changes() { # KEY WAS VALUE [ROWS OF THE CONFIG]...: printed, and in config.json afterwards
+    rm -rf on && cp -r whole on && "$bin/train" cfg.json --run on --resume --threads 1 --set training.max_steps=62 --set "$1=$3" >out 2>&1 &&
+        said "^resuming with $1 = $3 (it was $2)$" && grep -q "\"${1##*.}\": $3" on/config.json && ! cmp on/model.safetensors more/model.safetensors
+}
+all_changes() {
+    cp -r whole more && "$bin/train" cfg.json --run more --resume --threads 1 --set training.max_steps=62 || return 1
+    grep -q '"cosine_steps": 60' more/config.json || return 1
+    changes training.batch_size 4 2 && changes training.grad_clip 1 0.1 && changes training.learning_rate.max 0.003 0.1 &&
+        changes training.learning_rate.cosine_steps 60 62 && changes training.optimizer.weight_decay 0.1 0.5 &&
+        changes data.train '"text.txt"' '"more.txt"'
+}
+tail -n 60 text.txt >more.txt
+check "--resume with other keys says so, and trains with them" all_changes
+kept_cosine() {
+    "$bin/train" cfg.json --run more --resume --threads 1 --set training.max_steps=64 && grep -q '"cosine_steps": 60' more/config.json
+}
+check "cosine_steps left out keeps its value however often max_steps is raised" kept_cosine
+kept_files() { # a file earlier in the list has come since
+    set -- --run lists --threads 1 --set 'data={"train": ["late.txt", "text.txt"], "valid": ["late.txt", "more.txt"]}'
+    "$bin/train" cfg.json "$@" --set training.max_steps=1 --set training.learning_rate.cosine_steps=60 && cp more.txt late.txt &&
+        "$bin/train" cfg.json "$@" --set training.max_steps=2 --resume >out 2>&1 && said '^data: text.txt,.* validation: more.txt,' &&
+        ! grep "resuming with data" out && "$bin/evaluate" --run lists >a && "$bin/evaluate" --run lists --text more.txt >b && cmp a b
+}
+check "a run keeps its files when others of the lists appear" kept_files
+stopped_early() { # a vocabulary that the text cannot fill is asked for again
+    train cfg.json --run early --set tokenizer.vocab_size=5000 --set training.max_steps=1 && said 'no pair of tokens is left' &&
+        train cfg.json --run early --set tokenizer.vocab_size=5000 --set training.max_steps=2 --resume && said 'step 2/2' &&
+        train early/config.json --run early2 && cmp early/model.safetensors early2/model.safetensors
+}
+check "a tokenizer that stopped early goes on, and config.json repeats it" stopped_early
+resume_init() {
+    train cfg.json --run whole --resume --init-from early && said '^whole: has a checkpoint to resume; --init-from early is not used$'
+}
+check "--init-from beside --resume is not dropped in silence" resume_init
 cp -r whole other
 train cfg.json --run tokens --set tokenizer.vocab_size=290 --set training.max_steps=1
 cp tokens/tokenizer/* other/tokenizer/
 train cfg.json --run other --resume --set tokenizer.vocab_size=290 --set model.vocab_size=300
-check "another tokenizer in the run is refused" said 'another tokenizer\|vocab_size'
+check "another tokenizer is refused" said 'tokenizer.vocab_size = 300, and the config now says 290'
+train cfg.json --run other --resume
+check "another tokenizer in the run's folder is refused" said 'was trained with another tokenizer than the one in its run directory'
 train cfg.json --run fresh --threads 1 && train cfg.json --run fresh --threads 1 --fresh
 check "--fresh gives the same run again" same_run whole fresh
+cp -r fresh before
+fresh_refused() {
+    fails_with 1 "typo.txt: no such file" "$bin/train" cfg.json --run fresh --fresh --set data.train=typo.txt &&
+        fails_with 1 "GB of memory" "$bin/train" cfg.json --run fresh --fresh --set model.d_model=65536 --set training.batch_size=64 && diff -r before fresh
+}
+check "--fresh with a config that is refused leaves the old run alone" fresh_refused
+fresh_from_itself() {
+    "$bin/train" cfg.json --run fresh --fresh --init-from fresh --set training.max_steps=0 && cmp before/model.safetensors fresh/model.safetensors
+}
+check "--fresh --init-from the same run starts with its weights" fresh_from_itself
 
 # One writer at a time; the lock dies with its process.
 "$bin/train" cfg.json --run locked --set training.max_steps=100000 >out2 2>&1 &
@@ -121,7 +189,8 @@ cat >one.json <<'JSON'
 JSON
 train one.json --run one
 loss=$(tail -1 one/log.csv | cut -d, -f5)
-check "one batch is learnt by heart: loss $loss < 0.01" [ "$(echo "$loss" | awk '{print ($1 < 0.01)}')" = 1 ]
+by_heart() { echo "loss $loss" && [ "$(echo "$loss" | awk '{print ($1 < 0.01)}')" = 1 ]; }
+check "one batch is learnt by heart: a loss below 0.01" by_heart
 train one.json --run plain --plain --set training.max_steps=5 --set training.log_every=1
 train one.json --run fast --set training.max_steps=5 --set training.log_every=1
 same_losses() {

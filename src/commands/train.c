@@ -34,6 +34,7 @@ typedef struct Session {
     TrainConfig *config;
     RunDirectory run;
     bool made_folder; /* the run's folder was not there before */
+    bool resuming;    /* from a checkpoint that is there */
     Corpus corpus;
     Model *model;
     char *config_json;
@@ -130,6 +131,7 @@ static bool open_run(Session *s, Error *error) {
     s->run = run_directory_names(path);
     free(path);
     bool trained = file_exists(s->run.checkpoint);
+    s->resuming = trained && a->resume;
     s->made_folder = !directory_exists(s->run.path);
     if (trained && !a->resume && !a->fresh)
         return error_set(error,
@@ -138,7 +140,11 @@ static bool open_run(Session *s, Error *error) {
                          s->run.path);
     if (!trained && a->resume)
         printf("%s: has no checkpoint to resume yet; this starts with step 1\n", s->run.path);
-    return run_directory_lock(&s->run, error) && (!a->fresh || remove_old_run(&s->run, error));
+    if (trained && a->resume && a->init_from)
+        printf("%s: has a checkpoint to resume; --init-from %s is not used\n", s->run.path,
+               a->init_from);
+    return run_directory_lock(&s->run, error) &&
+           (!s->resuming || resume_check(s->config, &s->run, error));
 }
 
 /* ---- data and model ---- */
@@ -161,9 +167,8 @@ static bool open_data(Session *s, Error *error) {
                          "model.document_mask does not go with data.task: the answer would not see "
                          "the question; leave one of them out");
     }
-    bool resuming = s->arguments.resume && file_exists(s->run.checkpoint);
     CorpusOptions options = {.cache = "data/cache",
-                             .run_tokenizer = resuming ? s->run.tokenizer : NULL,
+                             .run_tokenizer = s->resuming ? s->run.tokenizer : NULL,
                              .notice = print_notice};
     if (!corpus_open(&s->corpus, s->config, &options, error)) return false;
     if (s->config->model.document_mask && s->corpus.separator < 0)
@@ -200,9 +205,9 @@ static void print_data(const Session *s) {
         return;
     }
     printf("data: %s", c->train_path);
-    if (s->config->data.train_count > 1)
+    if (c->choices > 1)
         printf(" (number %lld of %lld in data.train: the first that is there)",
-               (long long)c->choice + 1, (long long)s->config->data.train_count);
+               (long long)c->choice + 1, (long long)c->choices);
     printf(", %lld tokens; ", (long long)c->train.count);
     if (c->valid_path)
         printf("validation: %s, %lld tokens\n", c->valid_path, (long long)c->valid.count);
@@ -233,8 +238,10 @@ static void print_model(const Session *s) {
     fflush(stdout);
 }
 
-/* config.json and tokenizer/, before the first step. */
+/* config.json and tokenizer/, before the first step. Only now, when all there is to refuse has been
+ * refused and --init-from has been read, an earlier run gives way to --fresh. */
 static bool write_run(Session *s, Error *error) {
+    if (s->arguments.fresh && !remove_old_run(&s->run, error)) return false;
     s->config_json = train_config_to_json(s->config);
     return file_write(s->run.config, s->config_json, strlen(s->config_json), error) &&
            (!s->corpus.tokenizer || tokenizer_save(s->corpus.tokenizer, s->run.tokenizer, error));
@@ -348,9 +355,9 @@ static bool run_session(Session *s, int *status, Error *error) {
     };
     if (!check_memory(s, &setup, error)) return false;
     s->model = setup.model = model_create(&config->model, false, error);
-    if (!s->model || !resume_check(s->config, &s->run, s->arguments.resume, error)) return false;
+    if (!s->model) return false;
     model_initialize(s->model, config->seed);
-    if (s->arguments.init_from && !(s->arguments.resume && file_exists(s->run.checkpoint)) &&
+    if (s->arguments.init_from && !s->resuming &&
         !start_from_run(s->model, s->corpus.tokenizer, s->arguments.init_from, error))
         return false;
     if (!write_run(s, error)) return false;

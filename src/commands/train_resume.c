@@ -8,12 +8,35 @@
 #include "base/json.h"
 #include "training/checkpoint.h"
 
-/* Keys whose change makes another model of it. */
+/* Keys, or all keys below them, that cannot change any more: the seed has drawn the weights, the task
+ * and the tokenizer say what the ids mean, the rest which numbers there are. */
 static bool must_stay(const char *key) {
-    static const char *const fixed[] = {"model.", "tokenizer.", "training.optimizer.type"};
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (strncmp(key, fixed[i], strlen(fixed[i])) == 0) return true;
+    static const char *const fixed[] = {"seed",  "data.task", "data.symbols",
+                                        "model", "tokenizer", "training.optimizer.type"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        size_t length = strlen(fixed[i]);
+        if (strncmp(key, fixed[i], length) == 0 && (key[length] == '.' || key[length] == '\0'))
+            return true;
+    }
     return false;
+}
+
+/* One key with another value (NULL: without one); false when it must stay. */
+static bool changed(const char *key, const cJSON *old, const cJSON *now, const char *path,
+                    Error *error) {
+    char *was = old ? cJSON_PrintUnformatted(old) : string_copy("not given");
+    char *is = now ? cJSON_PrintUnformatted(now) : string_copy("not given");
+    bool allowed = !must_stay(key);
+    if (allowed)
+        printf("resuming with %s = %s (it was %s)\n", key, is, was);
+    else
+        error_set(error,
+                  "%s: was trained with %s = %s, and the config now says %s; use the config of "
+                  "that run, or start over with --fresh",
+                  path, key, was, is);
+    free(was);
+    free(is);
+    return allowed;
 }
 
 /* Walks both trees, printing changed values; false at the first one that must stay. */
@@ -28,22 +51,39 @@ static bool compare(const cJSON *before, const cJSON *now, const char *prefix, c
             same = compare(old, item, deeper, path, error);
             free(deeper);
         } else if (!old || !cJSON_Compare(old, item, true)) {
-            char *was = old ? cJSON_PrintUnformatted(old) : string_copy("not there");
-            char *is = cJSON_PrintUnformatted(item);
-            if (must_stay(key))
-                same =
-                    error_set(error,
-                              "%s: was trained with %s = %s, and the config now says %s; use the "
-                              "config of that run, or start over with --fresh",
-                              path, key, was, is);
-            else
-                printf("resuming with %s = %s (it was %s)\n", key, is, was);
-            free(was);
-            free(is);
+            same = changed(key, old, item, path, error);
         }
         free(key);
     }
+    for (const cJSON *item = before->child; item && same; item = item->next) {
+        if (json_get(now, item->string)) continue;
+        char *key = string_format("%s%s", prefix, item->string);
+        same = changed(key, item, NULL, path, error);
+        free(key);
+    }
     return same;
+}
+
+/* The files that the run began with, when the lists have them: others that have come since do not
+ * take their place. */
+static void keep_files(DataConfig *data, const DataConfig *before) {
+    for (int64_t i = 0; before->train_count == 1 && i < data->train_count; i++) {
+        const char *valid = data->valid_count ? data->valid[i] : NULL;
+        const char *old = before->valid_count ? before->valid[0] : NULL;
+        if (strcmp(data->train[i], before->train[0]) != 0) continue;
+        if (valid && old ? strcmp(valid, old) != 0 : valid != old) continue;
+        data_config_choose(data, i);
+    }
+}
+
+/* What is left out of the config and was settled when the run began. */
+static void keep_settled(TrainConfig *config, const TrainConfig *before) {
+    ScheduleConfig *rate = &config->learning_rate;
+    if (config->model.vocab_size == 0) config->model.vocab_size = before->model.vocab_size;
+    if (rate->type == before->learning_rate.type && !rate->cosine_given &&
+        before->learning_rate.cosine_steps >= rate->warmup_steps)
+        rate->cosine_steps = before->learning_rate.cosine_steps;
+    keep_files(&config->data, &before->data);
 }
 
 /* A damaged checkpoint: the message goes on with the one before it, if that is there. */
@@ -54,8 +94,7 @@ static bool name_previous(const RunDirectory *run, Error *error) {
                      reason.message, run->previous_checkpoint);
 }
 
-bool resume_check(TrainConfig *config, const RunDirectory *run, bool resume, Error *error) {
-    if (!resume || !file_exists(run->checkpoint)) return true;
+bool resume_check(TrainConfig *config, const RunDirectory *run, Error *error) {
     char *before_text = checkpoint_config(run->checkpoint, error);
     if (!before_text) return name_previous(run, error);
     TrainConfig *before =
@@ -64,9 +103,7 @@ bool resume_check(TrainConfig *config, const RunDirectory *run, bool resume, Err
         free(before_text);
         return false;
     }
-    if (config->learning_rate.cosine_steps == config->max_steps &&
-        before->learning_rate.cosine_steps == before->max_steps)
-        config->learning_rate.cosine_steps = before->learning_rate.cosine_steps;
+    keep_settled(config, before);
     char *now_text = train_config_to_json(config);
     cJSON *old = json_parse(before_text, strlen(before_text), run->checkpoint, error);
     cJSON *now = json_parse(now_text, strlen(now_text), "config", error);

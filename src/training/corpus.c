@@ -46,7 +46,7 @@ static bool is_npy(const char *path) {
 
 /* ---- which files ---- */
 
-static bool choose_files(Corpus *corpus, const DataConfig *data, Error *error) {
+static bool choose_files(Corpus *corpus, DataConfig *data, Error *error) {
     for (int64_t i = 0; i < data->train_count; i++) {
         const char *valid = data->valid_count ? data->valid[i] : NULL;
         /* A single candidate is taken as it is: opening it says what is wrong with it. */
@@ -54,7 +54,9 @@ static bool choose_files(Corpus *corpus, const DataConfig *data, Error *error) {
             (!file_exists(data->train[i]) || (valid && !file_exists(valid))))
             continue;
         corpus->choice = i;
-        corpus->train_path = data->train[i];
+        corpus->choices = data->train_count;
+        data_config_choose(data, i);
+        corpus->train_path = data->train[0];
         corpus->valid_path = valid;
         return true;
     }
@@ -121,7 +123,7 @@ static Tokenizer *train_tokenizer(Corpus *corpus, const TokenizerConfig *config,
 
 static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOptions *options,
                            Error *error) {
-    TokenizerConfig *wanted = &config->tokenizer;
+    const TokenizerConfig *wanted = &config->tokenizer;
     if (!wanted->present) return true;
     if (options->run_tokenizer)
         corpus->tokenizer = tokenizer_load(options->run_tokenizer, error);
@@ -141,7 +143,6 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
                          "model.vocab_size is %lld, but the tokenizer has %lld tokens; raise it or "
                          "leave it out",
                          (long long)config->model.vocab_size, (long long)size);
-    if (!wanted->load) wanted->vocab_size = size;
     corpus->token_bytes =
         allocate_zeroed((size_t)config->model.vocab_size, sizeof *corpus->token_bytes);
     for (int64_t id = 0; id < size; id++) {

@@ -9,10 +9,10 @@
 #include "training/train_config.h"
 
 typedef struct Corpus {
-    Tokenizer *tokenizer;  /* NULL when the data are ids and none is named */
-    NpyArray train, valid; /* views of the files below */
-    NpyArray files[2];     /* the maps: training and validation (count 0: held out of training) */
-    int64_t choice;        /* index in the data lists of the files taken */
+    Tokenizer *tokenizer;    /* NULL when the data are ids and none is named */
+    NpyArray train, valid;   /* views of the files below */
+    NpyArray files[2];       /* the maps: training and validation (count 0: held out of training) */
+    int64_t choice, choices; /* index in the data lists of the files taken, and their length */
     const char *train_path, *valid_path; /* as in the config; valid NULL when held out */
     uint32_t *token_bytes; /* [vocab_size] bytes of each token; NULL without tokenizer */
     uint64_t train_hash;   /* of the training text's content; 0: not read yet */
@@ -30,8 +30,8 @@ typedef struct CorpusOptions {
 } CorpusOptions;
 
 /* Chooses the files (the first index at which both lists have one), trains or loads the tokenizer,
- * encodes, maps. Sets config->model.vocab_size and config->tokenizer.vocab_size to what they came
- * out as. Without validation data the last 1 % of the training ids are held out. Errors: no file
+ * encodes, maps. Leaves only the chosen files in config->data, and sets config->model.vocab_size when
+ * it was left out. Without validation data the last 1 % of the training ids are held out. Errors: no file
  * there, text too short for a window, ids outside of the vocabulary, and whatever reading says. */
 bool corpus_open(Corpus *corpus, TrainConfig *config, const CorpusOptions *options, Error *error);
 void corpus_close(Corpus *corpus);

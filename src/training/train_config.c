@@ -41,6 +41,19 @@ int64_t task_padding(const DataConfig *data) {
     return data->task_symbols + 1;
 }
 
+void data_config_choose(DataConfig *data, int64_t index) {
+    for (int64_t i = 0; i < data->train_count; i++) {
+        if (i == index) continue;
+        free(data->train[i]);
+        if (data->valid_count) free(data->valid[i]);
+    }
+    data->train[0] = data->train[index];
+    data->train_count = 1;
+    if (data->valid_count == 0) return;
+    data->valid[0] = data->valid[index];
+    data->valid_count = 1;
+}
+
 /* ---- the parts ---- */
 
 /* A run's name is a folder under runs/, so it must be one. */
@@ -163,6 +176,7 @@ static void read_learning_rate(JsonObject *training, int64_t max_steps, Schedule
     rate->min = rate->max / 10;
     rate->cosine_steps = max_steps > rate->warmup_steps ? max_steps : rate->warmup_steps;
     if (rate->type == SCHEDULE_COSINE) {
+        rate->cosine_given = json_object_has(&object, "cosine_steps");
         rate->min = json_object_real(&object, "min", rate->min, "[0, 1e6]");
         rate->cosine_steps =
             json_object_whole(&object, "cosine_steps", rate->cosine_steps, 0, MOST_STEPS);
@@ -201,19 +215,16 @@ static void read_training(JsonObject *root, TrainConfig *config) {
 
 /* ---- conditions between the parts ---- */
 
-/* Sets the vocabulary of a task, and checks the size given against what the ids come from. */
+/* Sets the vocabulary of a task, or checks the size given against it. How many tokens a tokenizer has is
+ * known when it is there. */
 static bool resolve_vocabulary(TrainConfig *config, JsonReader *reader) {
     int64_t given = config->model.vocab_size, needed = 0;
-    const char *source = "tokenizer.vocab_size";
     if (config->data.task != TASK_NONE) {
         if (config->tokenizer.present)
             return json_reader_error(reader, "tokenizer",
                                      "tokenizer does not go with data.task; leave one of them out");
         needed = task_padding(&config->data) + 1;
-        source = "data.symbols, the separator and the padding";
-    } else if (config->tokenizer.present) {
-        needed = config->tokenizer.vocab_size;
-    } else if (given == 0) {
+    } else if (!config->tokenizer.present && given == 0) {
         return json_reader_error(
             reader, "model.vocab_size",
             "model.vocab_size is missing; without a tokenizer it must be given");
@@ -221,9 +232,9 @@ static bool resolve_vocabulary(TrainConfig *config, JsonReader *reader) {
     if (given > 0 && given < needed)
         return json_reader_error(reader, "model.vocab_size",
                                  "model.vocab_size is %" PRId64 "; it must be at least %" PRId64
-                                 " (%s)",
-                                 given, needed, source);
-    if (given == 0 && config->data.task != TASK_NONE) config->model.vocab_size = needed;
+                                 " (data.symbols, the separator and the padding)",
+                                 given, needed);
+    if (given == 0) config->model.vocab_size = needed;
     return true;
 }
 

@@ -23,6 +23,7 @@ typedef struct ScheduleConfig {
     ScheduleType type;
     double max, min;      /* 1e-3, max/10 */
     int64_t warmup_steps; /* 0 */
+    bool cosine_given;    /* cosine_steps is in the config */
     int64_t cosine_steps; /* max_steps, or warmup_steps when that is more: a run that is cut short
                               to fewer steps than its warm-up stays in the warm-up */
 } ScheduleConfig;
@@ -44,7 +45,7 @@ typedef struct DataConfig {
 
 typedef struct TokenizerConfig {
     bool present;
-    int64_t vocab_size; /* to train up to, or 0 with `load` */
+    int64_t vocab_size; /* to train up to (a text may have fewer merges), or 0 with `load` */
     /* None unless given; new ones get ids in this order, and the first one separates documents.
      * With `load`: the ones to use, or to add. */
     char **special_tokens;
@@ -73,6 +74,9 @@ const char *task_name(TaskType task);
 const char *optimizer_name(OptimizerType type);
 const char *schedule_name(ScheduleType type);
 
+/* Leaves only the pair of files at this index. */
+void data_config_choose(DataConfig *data, int64_t index);
+
 /* Ids of a task, as told at TaskType. */
 int64_t task_separator(const DataConfig *data);
 int64_t task_padding(const DataConfig *data);
@@ -90,10 +94,7 @@ TrainConfig *train_config_parse(const char *text, size_t length, const char *nam
 void train_config_free(TrainConfig *config);
 
 /* The resolved config as JSON with every default written out (config.json of a run). Reading it
- * back gives the same config, and writing that the same bytes. The caller frees it.
- * A tokenizer that found fewer merges than asked for leaves two choices before writing: keep the
- * model's rows (padding), or lower tokenizer.vocab_size as well; model.vocab_size below
- * tokenizer.vocab_size is refused when read. */
+ * back gives the same config, and writing that the same bytes. The caller frees it. */
 char *train_config_to_json(const TrainConfig *config);
 
 #endif
