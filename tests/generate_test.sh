@@ -242,6 +242,21 @@ check "evaluate: ids outside of the vocabulary" refuses 1 "'300'" evaluate --run
 printf 'a' >short.txt
 check "evaluate: a text of one token" refuses 1 "too short" evaluate --run untrained --text short.txt
 
+only_the_model() {
+    for set in training.max_steps=3 seed=4 data.valid=short.txt name=x; do
+        refuses 2 "--set $set: only keys that begin with model. change what is evaluated" evaluate --run runs/short --set $set || return 1
+    done
+}
+check "evaluate: --set with a key that would change nothing" only_the_model
+without_text() {
+    "$bin/convert" runs/short runs/converted >train.out && cp -R runs/short moved && sed -i 's/"text.txt"/"gone.txt"/' moved/config.json &&
+        refuses 1 "runs/converted: is no run with a validation text of its own; give a text with --text FILE" evaluate --run runs/converted &&
+        refuses 1 "runs/converted: is no run that was trained here" evaluate --run runs/converted --text text.txt --set model.context_length=8 &&
+        refuses 1 "gone.txt: no such file; check the path; or give another text with --text FILE" evaluate --run moved &&
+        evaluate --run moved --text text.txt | cmp - e.txt && evaluate --run runs/converted --text text.txt | cmp - e.txt
+}
+check "evaluate: a run whose text is gone, or that never had one, names --text" without_text
+
 # ---- a model of llama2.c ----
 
 models=${TINYLM_SHARED:-$root/../shared}/data/models

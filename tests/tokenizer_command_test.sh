@@ -82,8 +82,8 @@ check "an id that is not there" sh -c 'echo 12 999 | "$0" decode --tokenizer one
 check "a byte that is no text among ids" fails_with 1 "the byte 0 is no part of an id" \
     sh -c 'printf "12 \\000 13" | "$0" decode --tokenizer one' "$tokenize"
 check "ids that are words" fails_with 1 "'h'" sh -c 'echo 12 hello | "$0" decode --tokenizer one' "$tokenize"
-check "an output folder that is a file" fails_with 1 "text" \
-    "$tokenize" train --input text --vocab-size 300 --output text
+too_late() { fails_with 1 "text: is not a directory" "$tokenize" train --input text --vocab-size 300 --output text && [ ! -s out ]; }
+check "an output folder that is a file is refused before the work" too_late
 if [ -w /dev/full ]; then
     check "an output that is a full disk" sh -c '
         ! "$0" encode --tokenizer one --input text >/dev/full 2>/dev/null' "$tokenize"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/parallel.h"
 #include "commands/evaluate_contexts.h"
 #include "commands/logits.h"
@@ -17,6 +18,8 @@
 #include "training/evaluation.h"
 #include "training/run_directory.h"
 #include "training/task.h"
+
+enum { CONFIG_LIMIT = 1 << 24 };
 
 typedef struct Arguments {
     const char *run, *model, *tokenizer, *text, *ids, *context, *folder;
@@ -55,7 +58,7 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
                     "tables of the loss by context length and by position, such as 128,256,512"),
         OPTION_TEXT("--output", "DIR", &a->folder, "with --context: folder for a picture"),
         OPTION_LIST("--set", "KEY=VALUE", &a->overrides,
-                    "change a value of the run's config, such as model.position.scaling.type=yarn"),
+                    "change the run's model, such as model.position.scaling.type=yarn"),
         OPTION_WHOLE("--tokens", "N", &a->tokens, 0, INT64_MAX,
                      "about this many tokens, spread over the text (default: 0, all)"),
         OPTION_THREADS(&a->threads),
@@ -74,14 +77,34 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
     if (a->logits && !a->ids) exit(program_misused("evaluate", "--logits needs --ids \"1 2 3\""));
     if (a->folder && !a->context)
         exit(program_misused("evaluate", "--output needs --context 128,256,512"));
+    for (int i = 0; i < a->overrides.count; i++)
+        if (strncmp(a->overrides.items[i], "model.", 6) != 0)
+            exit(program_misused("evaluate",
+                                 "--set %.200s: only keys that begin with model. change what is "
+                                 "evaluated; for another text give --text FILE",
+                                 a->overrides.items[i]));
 }
 
 /* ---- what is evaluated ---- */
 
+/* Whether the model is a run that was trained here. The config of one that ./convert wrote knows
+ * nothing of data and training. */
+static bool is_trained_run(const Subject *s) {
+    if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path)) return false;
+    RunDirectory run = run_directory_names(s->file.path);
+    cJSON *config = json_read(run.config, CONFIG_LIMIT, NULL);
+    run_directory_free(&run);
+    bool trained = json_get(config, "data") != NULL;
+    cJSON_Delete(config);
+    return trained;
+}
+
 /* The model once more, with --set. */
 static bool change_model(Subject *s, Error *error) {
-    if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path))
-        return error_set(error, "%s: is no run with a config; --set changes the config of a run",
+    if (!is_trained_run(s))
+        return error_set(error,
+                         "%s: is no run that was trained here; --set changes the config of such a "
+                         "run",
                          s->file.path);
     int64_t longest = 0;
     for (int64_t i = 0; i < s->context_count; i++)
@@ -114,20 +137,28 @@ static bool is_task(const Subject *s) {
     return s->config && s->config->data.task != TASK_NONE;
 }
 
+/* When one of the run's texts is gone: another one can be given. */
+static bool name_text(const DataConfig *data, Error *error) {
+    bool there = data->train_count == 1 && file_exists(data->train[0]);
+    if (there && data->valid_count) there = !data->valid[0] || file_exists(data->valid[0]);
+    const Error reason = *error;
+    return !there && error_set(error, "%s; or give another text with --text FILE", reason.message);
+}
+
 /* The validation text that the run was trained with, from the cache when it is there; or its task,
  * with the sequences that it was validated on. */
 static bool open_validation(Subject *s, Error *error) {
-    if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path))
-        return error_set(error,
-                         "%s: is no run with a validation text of its own; give a text with --text",
-                         s->file.path);
+    if (!is_trained_run(s))
+        return error_set(
+            error, "%s: is no run with a validation text of its own; give a text with --text FILE",
+            s->file.path);
     RunDirectory run = run_directory_names(s->file.path);
     CorpusOptions options = {
         .cache = "data/cache", .run_tokenizer = run.tokenizer, .notice = print_notice};
     s->config = train_config_read(run.config, NULL, 0, error);
     bool opened = s->config && (is_task(s) || corpus_open(&s->corpus, s->config, &options, error));
     run_directory_free(&run);
-    if (!opened) return false;
+    if (!opened) return s->config && name_text(&s->config->data, error);
     s->ids = s->corpus.valid;
     s->task = (TaskSource){.data = &s->config->data,
                            .seed = s->config->seed,

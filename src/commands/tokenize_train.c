@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/parallel.h"
 #include "commands/tokenize_commands.h"
 #include "tokenizer/bpe_trainer.h"
@@ -77,12 +78,16 @@ int tokenize_train(int argc, char **argv) {
         return program_misused(name, "--output and --vocab-size are needed");
     parallel_start((int)threads);
 
+    Error error;
+    if (file_exists(output)) { /* told before the work, not after it */
+        error_set(&error, "%s: is not a directory; remove it or choose another name", output);
+        return program_failed(name, &error);
+    }
     double start = omp_get_wtime();
     static const char *const standard_input[] = {"-"};
     bool progress = isatty(STDERR_FILENO);
     BpeOptions bpe = {0, progress ? print_progress : NULL, NULL};
     BpeStats stats;
-    Error error;
     Tokenizer *tokenizer =
         bpe_train(inputs.count ? inputs.items : standard_input, inputs.count ? inputs.count : 1,
                   vocab_size, specials.items, specials.count, &bpe, &stats, &error);
