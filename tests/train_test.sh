@@ -188,6 +188,12 @@ cat >one.json <<'JSON'
  "training": {"batch_size": 2, "max_steps": 150, "learning_rate": {"max": 1e-2, "warmup_steps": 10}}}
 JSON
 train one.json --run one
+fresh_ids() { # over a run with a tokenizer, chart, samples and kept models
+    cp -r fresh over && rm -r over/tokenizer && ln -s ../whole/tokenizer over && mkdir -p over/checkpoints && cp fresh/model.safetensors over/checkpoints/step_0000007.safetensors &&
+        train one.json --run over --fresh --set training.max_steps=2 --set training.keep_every=2 && ls over/checkpoints &&
+        [ "$(ls over/checkpoints)" = step_0000002.safetensors ] && [ ! -e over/samples.txt ] && "$bin/evaluate" --run over && cmp whole/tokenizer/vocab.json untouched/tokenizer/vocab.json
+}
+check "--fresh removes the old run's tokenizer and kept models" fresh_ids
 loss=$(tail -1 one/log.csv | cut -d, -f5)
 by_heart() { echo "loss $loss" && [ "$(echo "$loss" | awk '{print ($1 < 0.01)}')" = 1 ]; }
 check "one batch is learnt by heart: a loss below 0.01" by_heart

@@ -1,5 +1,4 @@
 /* ./train CONFIG: from text files to a trained model in a run directory. */
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -112,17 +111,6 @@ static bool read_config(Session *s, Error *error) {
     free(data);
     free(name);
     return s->config != NULL;
-}
-
-/* Removes what an earlier run left, the checkpoint first: a stop half-way leaves nothing to resume. */
-static bool remove_old_run(const RunDirectory *run, Error *error) {
-    const char *const files[] = {
-        run->checkpoint, run->previous_checkpoint, run->best, run->model, run->log,
-        run->samples,    run->loss_chart};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (unlink(files[i]) != 0 && errno != ENOENT)
-            return error_set(error, "%s: cannot be removed: %s", files[i], strerror(errno));
-    return true;
 }
 
 static bool open_run(Session *s, Error *error) {
@@ -241,7 +229,7 @@ static void print_model(const Session *s) {
 /* config.json and tokenizer/, before the first step. Only now, when all there is to refuse has been
  * refused and --init-from has been read, an earlier run gives way to --fresh. */
 static bool write_run(Session *s, Error *error) {
-    if (s->arguments.fresh && !remove_old_run(&s->run, error)) return false;
+    if (s->arguments.fresh && !run_directory_clear(&s->run, error)) return false;
     s->config_json = train_config_to_json(s->config);
     return file_write(s->run.config, s->config_json, strlen(s->config_json), error) &&
            (!s->corpus.tokenizer || tokenizer_save(s->corpus.tokenizer, s->run.tokenizer, error));

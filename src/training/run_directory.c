@@ -51,6 +51,36 @@ void run_directory_free(RunDirectory *run) {
     *run = (RunDirectory){.lock = -1};
 }
 
+static bool remove_file(const char *path, Error *error) {
+    return unlink(path) == 0 || errno == ENOENT ||
+           error_set(error, "%s: cannot be removed: %s", path, strerror(errno));
+}
+
+/* A folder that only the run puts files into, with these. */
+static bool remove_folder(const char *path, Error *error) {
+    if (unlink(path) == 0) return true; /* a link: what is behind it may be another run's */
+    DIR *directory = opendir(path);
+    bool removed = true;
+    for (struct dirent *entry; directory && removed && (entry = readdir(directory));) {
+        if (entry->d_name[0] == '.') continue;
+        char *file = path_join(path, entry->d_name);
+        removed = !file_exists(file) || remove_file(file, error);
+        free(file);
+    }
+    if (directory) closedir(directory);
+    rmdir(path); /* unless somebody else put something there */
+    return removed;
+}
+
+bool run_directory_clear(const RunDirectory *run, Error *error) {
+    const char *const files[] = {
+        run->checkpoint, run->previous_checkpoint, run->best, run->model, run->log,
+        run->samples,    run->loss_chart};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (!remove_file(files[i], error)) return false;
+    return remove_folder(run->checkpoints, error) && remove_folder(run->tokenizer, error);
+}
+
 /* Seconds of the last change of the run's newest weights, or -1 when it has none. */
 static double run_time(const char *path) {
     RunDirectory run = run_directory_names(path);

@@ -25,6 +25,9 @@ RunDirectory run_directory_names(const char *path);
  * itself): it leaves nothing behind and ends with the process, however it ends. Error: another
  * process trains there. */
 bool run_directory_lock(RunDirectory *run, Error *error);
+/* Removes what an earlier run left, the checkpoint first: a stop half-way leaves nothing to resume. */
+bool run_directory_clear(const RunDirectory *run, Error *error);
+
 void run_directory_free(RunDirectory *run); /* unlocks */
 
 /* The newest run (by the time of its model or checkpoint) under a folder, or NULL with an error. */
