@@ -154,6 +154,8 @@ printf 'scheme,1x\nrope,1,2\n' >"$work/bad.csv"
 check "a line that is too long" fails_with 1 'line 2' "$bin/inspect" chart "$work/bad.csv" \
     --output "$work/bad.svg"
 : >"$work/bad.csv"
+check "a table is not overwritten with its own picture" fails_with 1 'is the table itself' "$bin/inspect" chart "$work/bad.csv" \
+    --output "$work/bad.csv"
 check "an empty table" fails_with 1 'no table' "$bin/inspect" chart "$work/bad.csv" --output "$work/bad.svg"
 
 misused() {

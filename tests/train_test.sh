@@ -151,6 +151,15 @@ train cfg.json --run other --resume
 check "another tokenizer in the run's folder is refused" said 'was trained with another tokenizer than the one in its run directory'
 train cfg.json --run fresh --threads 1 && train cfg.json --run fresh --threads 1 --fresh
 check "--fresh gives the same run again" same_run whole fresh
+lone_model() { # converted, or trained elsewhere: it is not written over
+    mkdir lone && cp fresh/config.json fresh/model.safetensors lone && cp -r lone lone2 || return 1
+    for option in --threads=1 --resume; do
+        fails_with 1 "lone: holds a model, and no checkpoint to go on from; name another folder with --run" \
+            "$bin/train" cfg.json --run lone $option && diff -r lone lone2 || return 1
+    done
+    "$bin/train" cfg.json --run lone --fresh --set training.max_steps=1
+}
+check "a model without a checkpoint is not overwritten" lone_model
 cp -r fresh before
 fresh_refused() {
     fails_with 1 "typo.txt: no such file" "$bin/train" cfg.json --run fresh --fresh --set data.train=typo.txt &&

@@ -81,13 +81,13 @@ static bool table_read(Table *table, const char *path, Error *error) {
 }
 
 int inspect_chart(int argc, char **argv) {
-    const char *path = NULL, *title = NULL, *unit = NULL, *output = NULL;
+    const char *path = NULL, *title = NULL, *unit = NULL, *output = "chart.svg";
     const Option options[] = {
         ARGUMENT("FILE.csv", &path,
                  "the table: names of series in the first line, of groups in the first column"),
         OPTION_TEXT("--title", "TEXT", &title, "title of the chart"),
         OPTION_TEXT("--unit", "TEXT", &unit, "what the numbers are"),
-        OPTION_TEXT("--output", "FILE.svg", &output, "the picture (default: chart.svg)"),
+        OPTION_TEXT("--output", "FILE.svg", &output, "the picture"),
         OPTIONS_END,
     };
     const Program program = {"inspect chart", "Draws a table of numbers as groups of bars.",
@@ -97,7 +97,10 @@ int inspect_chart(int argc, char **argv) {
     options_read(&program, argc, argv);
     Table table = {0};
     Error error;
-    bool done = table_read(&table, path, &error);
+    bool done =
+        file_is_same(path, output)
+            ? error_set(&error, "%s: is the table itself; give another name to write to", output)
+            : table_read(&table, path, &error);
     if (done) {
         BarChart chart = {.title = title ? title : path,
                           .y_title = unit,
@@ -108,7 +111,7 @@ int inspect_chart(int argc, char **argv) {
                           .values = table.values,
                           .width = 300 + 60 * table.group_count};
         if (chart.width < 800) chart.width = 800;
-        done = svg_bar_chart_write(output ? output : "chart.svg", &chart, &error);
+        done = svg_bar_chart_write(output, &chart, &error);
     }
     table_free(&table);
     return done ? program_done("inspect chart") : program_failed("inspect chart", &error);

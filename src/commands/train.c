@@ -119,6 +119,7 @@ static bool open_run(Session *s, Error *error) {
     s->run = run_directory_names(path);
     free(path);
     bool trained = file_exists(s->run.checkpoint);
+    bool has_model = trained || file_exists(s->run.model);
     s->resuming = trained && a->resume;
     s->made_folder = !directory_exists(s->run.path);
     if (trained && !a->resume && !a->fresh)
@@ -126,6 +127,12 @@ static bool open_run(Session *s, Error *error) {
                          "%s: holds a trained run already; go on with --resume, start over with "
                          "--fresh, or name another folder with --run",
                          s->run.path);
+    if (has_model && !trained && !a->fresh)
+        return error_set(error,
+                         "%s: holds a model, and no checkpoint to go on from; name another folder "
+                         "with --run (and start from this model with --init-from %s), or start "
+                         "over with --fresh",
+                         s->run.path, s->run.path);
     if (!trained && a->resume)
         printf("%s: has no checkpoint to resume yet; this starts with step 1\n", s->run.path);
     if (trained && a->resume && a->init_from)

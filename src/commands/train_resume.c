@@ -24,8 +24,8 @@ static bool must_stay(const char *key) {
 /* One key with another value (NULL: without one); false when it must stay. */
 static bool changed(const char *key, const cJSON *old, const cJSON *now, const char *path,
                     Error *error) {
-    char *was = old ? cJSON_PrintUnformatted(old) : string_copy("not given");
-    char *is = now ? cJSON_PrintUnformatted(now) : string_copy("not given");
+    char *was = old ? cJSON_PrintUnformatted(old) : string_copy("nothing");
+    char *is = now ? cJSON_PrintUnformatted(now) : string_copy("nothing");
     bool allowed = !must_stay(key);
     if (allowed)
         printf("resuming with %s = %s (it was %s)\n", key, is, was);
