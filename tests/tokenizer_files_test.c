@@ -276,6 +276,35 @@ static void test_huggingface(void **state) {
     tokenizer_free(tokenizer);
 }
 
+/* Where Hugging Face's folders have GPT-2's files beside tokenizer.json, only the latter tells how text
+ * is split and what is special. */
+static void test_huggingface_folder(void **state) {
+    (void)state;
+    static const char
+        *const plain = "{\"pre_tokenizer\": " BYTE_LEVEL
+                       ", \"added_tokens\": [{\"id\": 3, \"content\": \"<x>\"}], " SMALL_MODEL "}",
+               *const digits = "{\"pre_tokenizer\": {\"type\": \"Sequence\"}, " SMALL_MODEL "}",
+               *const vocab = "{\"a\": 0, \"b\": 1, \"ab\": 2, \"<x>\": 3}";
+    Error error;
+    assert_true(directory_create(scratch_path("theirs"), &error));
+    write_bytes(scratch_path("theirs/vocab.json"), vocab, strlen(vocab));
+    write_bytes(scratch_path("theirs/merges.txt"), "a b\n", 4);
+    write_bytes(scratch_path("theirs/tokenizer.json"), digits, strlen(digits));
+    assert_refused(tokenizer_load(scratch_path("theirs"), &error), &error, "Sequence");
+    write_bytes(scratch_path("theirs/tokenizer.json"), plain, strlen(plain));
+    Tokenizer *tokenizer = tokenizer_load(scratch_path("theirs"), &error);
+    if (!tokenizer) fail_msg("%s", error.message);
+    assert_int_equal(tokenizer_special_id(tokenizer, "<x>"), 3);
+    tokenizer_free(tokenizer);
+    /* ours: the four files agree, and the first three are read */
+    write_bytes(scratch_path("theirs/special_tokens.json"), "[\"ab\"]", 6);
+    tokenizer = tokenizer_load(scratch_path("theirs"), &error);
+    if (!tokenizer) fail_msg("%s", error.message);
+    assert_int_equal(tokenizer_special_id(tokenizer, "ab"), 2);
+    assert_int_equal(tokenizer_special_id(tokenizer, "<x>"), -1);
+    tokenizer_free(tokenizer);
+}
+
 /* A special token that the files could not tell from a byte. */
 static void test_ambiguous_special(void **state) {
     (void)state;
@@ -320,6 +349,7 @@ int main(void) {
         cmocka_unit_test(test_merges_with_and_without_version),
         cmocka_unit_test(test_broken_tiktoken),
         cmocka_unit_test(test_huggingface),
+        cmocka_unit_test(test_huggingface_folder),
         cmocka_unit_test(test_ambiguous_special),
         cmocka_unit_test(test_byte_alphabet),
     };

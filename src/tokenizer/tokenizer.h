@@ -44,8 +44,9 @@ typedef struct Tokenizer {
 /* ---- making one ---- */
 
 /* Loads a tokenizer: a directory with vocab.json and merges.txt (GPT-2; special_tokens.json, a JSON
- * array of strings, is optional), or else with tokenizer.json (Hugging Face, byte-level BPE); or a
- * file: tokenizer.json, or tiktoken ranks (lines of base64 and number). NULL on error. */
+ * array of strings, is optional) or with tokenizer.json (Hugging Face, byte-level BPE), which counts
+ * when there is no special_tokens.json; or a file: tokenizer.json, or tiktoken ranks (lines of
+ * base64 and number). NULL on error. */
 Tokenizer *tokenizer_load(const char *path, Error *error);
 /* Writes vocab.json, merges.txt, special_tokens.json and tokenizer.json into the directory, which is
  * created. Every file appears whole or not at all. Loading and saving again gives the same bytes. */

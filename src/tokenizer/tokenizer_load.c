@@ -188,13 +188,17 @@ static Tokenizer *load_file(const char *path, Error *error) {
     return tokenizer;
 }
 
+/* A folder of ours has all four files, and special_tokens.json says which one is ours. Hugging Face's
+ * has tokenizer.json, and often GPT-2's two files too, which do not tell how its text is split. */
 Tokenizer *tokenizer_load(const char *path, Error *error) {
     if (!directory_exists(path)) return load_file(path, error);
-    char *vocab = path_join(path, "vocab.json"), *huggingface = path_join(path, "tokenizer.json");
+    char *vocab = path_join(path, "vocab.json"), *specials = path_join(path, "special_tokens.json"),
+         *huggingface = path_join(path, "tokenizer.json");
+    bool has_huggingface = file_exists(huggingface);
     Tokenizer *tokenizer = NULL;
-    if (file_exists(vocab))
+    if (file_exists(vocab) && (file_exists(specials) || !has_huggingface))
         tokenizer = load_gpt2(path, error);
-    else if (file_exists(huggingface))
+    else if (has_huggingface)
         tokenizer = load_file(huggingface, error);
     else
         error_set(error,
@@ -202,6 +206,7 @@ Tokenizer *tokenizer_load(const char *path, Error *error) {
                   "folder of a tokenizer",
                   path);
     free(vocab);
+    free(specials);
     free(huggingface);
     return tokenizer;
 }
