@@ -312,6 +312,57 @@ static void test_llama2c_decoding(void **state) {
     llama2c_tokenizer_free(pieces);
 }
 
+/* A copy of a file with the byte `after` bytes behind the first occurrence of `text` changed. */
+static const char *patched(const char *path, const char *text, size_t after, char byte) {
+    size_t size, at = 0;
+    char *bytes = read_bytes(path, &size);
+    while (memcmp(bytes + at, text, strlen(text)) != 0) assert_true(++at + strlen(text) < size);
+    bytes[at + after] = byte;
+    const char *copy = scratch_path("patched.gguf");
+    write_bytes(copy, bytes, size);
+    free(bytes);
+    return copy;
+}
+
+/* A tokenizer that makes other ids of a text than ours would is not used. */
+static void test_foreign_gguf_tokenizers(void **state) {
+    (void)state;
+    static const struct {
+        bool pieces;
+        const char *text;
+        size_t after; /* a key is followed by its type in four bytes, then by its value */
+        char byte;
+    } cases[] = {
+        {false, "tokenizer.ggml.add_bos_token", 28 + 4, 1},
+        {false, "tokenizer.ggml.pre", 18 + 4 + 8, 'x'},
+        {true, "tokenizer.ggml.add_bos_token", 28 + 4, 0},
+        {true, "tokenizer.ggml.add_space_prefix", 31 + 4, 0},
+        {true, "tokenizer.ggml.bos_token_id", 27 + 4, 2},
+        {true, "tokenizer.ggml.unknown_token_id", 31 + 4, 7},
+        {true, "<0x41>", 4, '2'},
+        {true, "<0xFF>", 4, '0'},
+    };
+    ModelConfig config = small_config();
+    ModelFile bpe = small_file(&config, true);
+    write_model(&bpe, MODEL_GGUF, scratch_path("bpe.gguf"));
+    write_model(&bpe, MODEL_LLAMA2C, scratch_path("foreign.bin"));
+    ModelFile pieces = read_model(scratch_path("foreign.bin"));
+    write_model(&pieces, MODEL_GGUF, scratch_path("pieces.gguf"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = scratch_path(cases[i].pieces ? "pieces.gguf" : "bpe.gguf");
+        ModelFile file = read_model(path);
+        assert_true(model_tokenizer_present(&file.tokenizer));
+        model_file_free(&file);
+        file = read_model(patched(path, cases[i].text, cases[i].after, cases[i].byte));
+        if (model_tokenizer_present(&file.tokenizer)) fail_msg("used: %s", cases[i].text);
+        assert_int_equal(file.warning_count, 1);
+        assert_non_null(strstr(file.warnings[0], "only ids"));
+        model_file_free(&file);
+    }
+    model_file_free(&pieces);
+    model_file_free(&bpe);
+}
+
 static void test_half_gguf(void **state) {
     (void)state;
     ModelConfig config = small_config();
@@ -374,11 +425,17 @@ static void test_interrupted_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),          cmocka_unit_test(test_row_order),
-        cmocka_unit_test(test_scaling_survives),     cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_nothing_half_written), cmocka_unit_test(test_tokenizer_travels),
-        cmocka_unit_test(test_llama2c_ids),          cmocka_unit_test(test_llama2c_neighbours),
-        cmocka_unit_test(test_llama2c_decoding),     cmocka_unit_test(test_half_gguf),
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_row_order),
+        cmocka_unit_test(test_scaling_survives),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_nothing_half_written),
+        cmocka_unit_test(test_tokenizer_travels),
+        cmocka_unit_test(test_llama2c_ids),
+        cmocka_unit_test(test_llama2c_neighbours),
+        cmocka_unit_test(test_llama2c_decoding),
+        cmocka_unit_test(test_half_gguf),
+        cmocka_unit_test(test_foreign_gguf_tokenizers),
         cmocka_unit_test(test_interrupted_folder),
     };
     return cmocka_run_group_tests_name("model formats", tests, make_scratch, remove_scratch);

@@ -22,8 +22,9 @@ enum {
 #define GGUF_LLAMA3_HIGH    "tinylm.rope.llama3.high_freq_factor"
 #define GGUF_LLAMA3_CONTEXT "tinylm.rope.llama3.original_context"
 
-/* Reads "gpt2" (with the gpt-2 pre-tokenizer) and "llama" vocabularies; others leave the model without
- * tokenizer and a warning. Errors: lists of wrong type or length, tokens or merges that are damaged. */
+/* Reads "gpt2" (with the gpt-2 pre-tokenizer, nothing added to a text) and "llama" vocabularies (ids as
+ * in Llama 2, <s> and a blank before a text); others leave the model without tokenizer and a
+ * warning. Errors: lists of wrong type or length, tokens or merges that are damaged. */
 bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Error *error);
 /* Adds the tokenizer's keys, padded to the model's vocabulary. */
 void gguf_tokenizer_write(const ModelFile *file, GgufWriter *writer);

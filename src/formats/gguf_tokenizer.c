@@ -154,16 +154,63 @@ static bool key_is(const Gguf *gguf, const char *key, const char *text) {
     return value && gguf_string(value, &string) && gguf_string_equal(string, text);
 }
 
+/* A flag that says how ids come about: whether it is as we do it. */
+static bool flag_is(const Gguf *gguf, const char *key, bool usual, bool ours) {
+    const GgufValue *value = gguf_value(gguf, key);
+    bool flag = usual;
+    if (value && !gguf_boolean(value, &flag)) return false;
+    return flag == ours;
+}
+
+static bool id_is(const Gguf *gguf, const char *key, int64_t usual) {
+    const GgufValue *value = gguf_value(gguf, key);
+    int64_t id = usual;
+    return !value || (value->type != GGUF_ARRAY && gguf_integer(value, 0, &id) && id == usual);
+}
+
+/* Whether the 256 bytes have their pieces in order from LLAMA2C_FIRST_BYTE on. */
+static bool bytes_in_place(const GgufValue *tokens) {
+    const uint8_t *cursor = tokens->data;
+    for (int64_t id = 0; id < tokens->count && id < LLAMA2C_FIRST_BYTE + 256; id++) {
+        GgufString token = gguf_next_string(&cursor);
+        char spelling[8];
+        snprintf(spelling, sizeof spelling, "<0x%02X>", (uint8_t)(id - LLAMA2C_FIRST_BYTE));
+        if (id >= LLAMA2C_FIRST_BYTE && !gguf_string_equal(token, spelling)) return false;
+    }
+    return true;
+}
+
+/* Whether the pieces are like llama2.c's: <unk>, <s>, </s>, the bytes; and <s> and a blank go before
+ * every text. */
+static bool like_llama2c(const Gguf *gguf, const Lists *lists) {
+    return bytes_in_place(lists->tokens) &&
+           id_is(gguf, "tokenizer.ggml.unknown_token_id", LLAMA2C_UNKNOWN) &&
+           id_is(gguf, "tokenizer.ggml.bos_token_id", LLAMA2C_BEGIN) &&
+           flag_is(gguf, "tokenizer.ggml.add_bos_token", true, true) &&
+           flag_is(gguf, "tokenizer.ggml.add_space_prefix", true, true) &&
+           flag_is(gguf, "tokenizer.ggml.add_eos_token", false, false);
+}
+
+/* Whether a text's ids are those of its bytes and nothing else. */
+static bool like_gpt2(const Gguf *gguf) {
+    return key_is(gguf, "tokenizer.ggml.pre", "gpt-2") &&
+           flag_is(gguf, "tokenizer.ggml.add_bos_token", false, false) &&
+           flag_is(gguf, "tokenizer.ggml.add_space_prefix", false, false) &&
+           flag_is(gguf, "tokenizer.ggml.add_eos_token", false, false);
+}
+
 bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Error *error) {
     Lists lists;
     if (!find_lists(gguf, &lists, path, error)) return false;
     if (lists.tokens && key_is(gguf, "tokenizer.ggml.model", "gpt2")) {
-        if (key_is(gguf, "tokenizer.ggml.pre", "gpt-2")) return read_bpe(file, &lists, path, error);
+        if (like_gpt2(gguf)) return read_bpe(file, &lists, path, error);
         model_file_warn(file,
-                        "its tokenizer splits text in another way than GPT-2's; only ids can be "
-                        "used");
+                        "its tokenizer splits text in another way than GPT-2's, or adds tokens; "
+                        "only ids can be used");
     } else if (lists.tokens && key_is(gguf, "tokenizer.ggml.model", "llama")) {
-        return read_pieces(file, &lists, path, error);
+        if (like_llama2c(gguf, &lists)) return read_pieces(file, &lists, path, error);
+        model_file_warn(file, "its tokenizer has the pieces of the 256 bytes at other ids than "
+                              "Llama 2's, or begins texts in another way; only ids can be used");
     } else {
         model_file_warn(file, "it has no tokenizer that can be used; only ids can");
     }
