@@ -236,6 +236,27 @@ static void test_llama2c_ids(void **state) {
     model_file_free(&back);
 }
 
+/* Other special tokens than <|endoftext|> are no merges: `run` never makes them of a text. */
+static void test_llama2c_special(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    ModelFile file = small_file(&config, true);
+    Error error;
+    assert_true(tokenizer_add_special(file.tokenizer.bpe, "xy", &error));
+    write_model(&file, MODEL_LLAMA2C, scratch_path("special.bin"));
+    ModelFile back = read_model(scratch_path("special.bin"));
+    static const uint32_t wanted[] = {LLAMA2C_BEGIN, LLAMA2C_FIRST_BYTE + ' ',
+                                      LLAMA2C_FIRST_BYTE + 'x', LLAMA2C_FIRST_BYTE + 'y'};
+    uint32_t *ids;
+    size_t count;
+    llama2c_tokenizer_encode(back.tokenizer.pieces, (const uint8_t *)"xy", 2, &ids, &count);
+    assert_int_equal(count, 4);
+    assert_memory_equal(ids, wanted, sizeof wanted);
+    free(ids);
+    model_file_free(&file);
+    model_file_free(&back);
+}
+
 /* Two models with different tokenizers in one folder keep one each. */
 static void test_llama2c_neighbours(void **state) {
     (void)state;
@@ -432,6 +453,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_half_written),
         cmocka_unit_test(test_tokenizer_travels),
         cmocka_unit_test(test_llama2c_ids),
+        cmocka_unit_test(test_llama2c_special),
         cmocka_unit_test(test_llama2c_neighbours),
         cmocka_unit_test(test_llama2c_decoding),
         cmocka_unit_test(test_half_gguf),

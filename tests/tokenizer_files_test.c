@@ -150,6 +150,16 @@ static void test_unreachable_rank(void **state) {
     tokenizer_free(ranks);
 }
 
+/* What a rank file of GPT-2's pattern may hold: runs of one kind, parts of a contraction, any bytes. */
+static void test_ranks_of_the_pattern(void **state) {
+    (void)state;
+    Error error;
+    Tokenizer *ranks = tokenizer_read_tiktoken(
+        file_text("J3I= 0\nJ2xs 1\nIGE= 2\nCgo= 3\nICA= 4\nICkp 5\nw6kx 6\n"), &error);
+    if (!ranks) fail_msg("%s", error.message); /* 'r 'll " a" "\n\n" "  " " ))" "é1" */
+    tokenizer_free(ranks);
+}
+
 static void assert_refused(Tokenizer *tokenizer, const Error *error, const char *reason) {
     if (tokenizer) fail_msg("accepted, though: %s", reason);
     if (!strstr(error->message, reason)) fail_msg("\"%s\" lacks \"%s\"", error->message, reason);
@@ -221,6 +231,8 @@ static void test_broken_tiktoken(void **state) {
         {"YQ== 0\nYg== 0\n", "twice"},
         {"YQ== 99999999999\n", "rank"},
         {"YQ== -1\n", "rank"},
+        {"KQ== 0\nOw== 1\nCg== 2\nKTsK 3\n", "rank 3 lies across"}, /* ");\n" */
+        {"YQ== 0\nMTI= 1\nYTE= 2\n", "rank 2 lies across"},         /* "a1" */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Error error;
@@ -345,6 +357,7 @@ int main(void) {
         cmocka_unit_test(test_gpt2),
         cmocka_unit_test(test_tiktoken),
         cmocka_unit_test(test_unreachable_rank),
+        cmocka_unit_test(test_ranks_of_the_pattern),
         cmocka_unit_test(test_broken_gpt2),
         cmocka_unit_test(test_merges_with_and_without_version),
         cmocka_unit_test(test_broken_tiktoken),

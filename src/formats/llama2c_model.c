@@ -191,14 +191,14 @@ static int64_t *number_rows(const Tokenizer *bpe, int64_t *count) {
 
 /* Single bytes are stored as themselves, so that `run` finds them and merges them like ours; NUL, which
  * would be an empty C string, as "<0x00>". Scores fall with the rank of the merge; a token that no
- * merge makes (another special token) has a score below all. */
+ * merge makes (another special token) is never merged, which means that text cannot spell it. */
 static Llama2cTokenizer *make_pieces(const Tokenizer *bpe, const int64_t *rows, int64_t count,
                                      Error *error) {
     static const char *const names[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
     static uint8_t bytes[256];
     Llama2cPiece *pieces = allocate((size_t)count, sizeof *pieces);
     float *scores = allocate((size_t)tokenizer_vocab_size(bpe), sizeof *scores);
-    for (int64_t i = 0; i < tokenizer_vocab_size(bpe); i++) scores[i] = -1e10F;
+    for (int64_t i = 0; i < tokenizer_vocab_size(bpe); i++) scores[i] = LLAMA2C_NEVER_MERGED;
     for (int64_t i = bpe->merge_count - 1; i >= 0; i--) scores[bpe->merges[i].result] = -(float)i;
     for (int64_t i = 0; i < count; i++) {
         if (i < LLAMA2C_FIRST_BYTE) {

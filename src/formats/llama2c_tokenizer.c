@@ -206,7 +206,9 @@ static void consider(Heap *heap, const Llama2cTokenizer *tokenizer, const uint8_
     size_t length = a->length + b->length;
     int64_t id = find(tokenizer, text + a->start, length);
     if (id < 0 || !spells_text(tokenizer, a) || !spells_text(tokenizer, b)) return;
-    heap_push(heap, (Candidate){tokenizer->pieces[id].score, left, length, (uint32_t)id});
+    float score = tokenizer->pieces[id].score;
+    if (score > LLAMA2C_NEVER_MERGED)
+        heap_push(heap, (Candidate){score, left, length, (uint32_t)id});
 }
 
 /* Length of the UTF-8 character at `at` the way run.c sees it: a byte and up to three continuation

@@ -17,6 +17,9 @@
 
 enum { LLAMA2C_UNKNOWN = 0, LLAMA2C_BEGIN = 1, LLAMA2C_END = 2, LLAMA2C_FIRST_BYTE = 3 };
 
+/* A piece must score more than this to be merged. */
+#define LLAMA2C_NEVER_MERGED (-1e10F)
+
 typedef struct Llama2cPiece {
     uint8_t *bytes; /* not NUL-terminated */
     size_t length;
@@ -44,7 +47,8 @@ Llama2cTokenizer *llama2c_tokenizer_new(const Llama2cPiece *pieces, int64_t coun
 
 /* Ids of a text, in memory that the caller frees: <s>, then, as in run.c, a blank before a text that
  * is not empty, each character as a piece or else as its bytes, then merging: always the neighbours
- * whose joined bytes are the piece of the highest score, the leftmost of equals. */
+ * whose joined bytes are the piece of the highest score above LLAMA2C_NEVER_MERGED, the leftmost of
+ * equals. */
 void llama2c_tokenizer_encode(const Llama2cTokenizer *tokenizer, const uint8_t *text, size_t length,
                               uint32_t **ids, size_t *count);
 

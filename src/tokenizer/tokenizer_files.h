@@ -24,7 +24,8 @@ Tokenizer *tokenizer_read_gpt2(FileText vocab, FileText merges, FileText special
  * for truncation and padding are left aside. */
 Tokenizer *tokenizer_read_huggingface(FileText file, Error *error);
 
-/* tiktoken: lines "base64 rank". */
+/* tiktoken: lines "base64 rank", of a tokenizer that splits text by GPT-2's pattern (gpt2, r50k, p50k);
+ * others (cl100k, o200k), which have tokens that the pattern would cut, are refused. */
 Tokenizer *tokenizer_read_tiktoken(FileText file, Error *error);
 
 /* ---- shared by the readers ---- */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/pretokenizer.h"
 #include "tokenizer/tokenizer_files.h"
 
 enum { LONGEST_TOKEN = 4096 };
@@ -49,6 +50,30 @@ static bool read_line(Tokenizer *tokenizer, const char *line, const char *end, E
     return tokenizer_add_token(tokenizer, rank, bytes, length, error);
 }
 
+/* Whether a token can be a part of a pre-token of GPT-2's; only ASCII is looked at. */
+static bool fits_pattern(const uint8_t *token, size_t length) {
+    for (size_t i = 0; i < length; i++)
+        if (token[i] >= 0x80) return true;
+    bool half_contraction = length == 2 && token[0] == '\'' && memchr("rvl", token[1], 3);
+    return half_contraction || pretoken_length(token, token + length) == length;
+}
+
+/* A rank file does not tell how text is split before. Tokens that GPT-2's pattern would cut show that
+ * it was another pattern (cl100k has ");\n"), and then all ids would be wrong. */
+static bool check_pattern(const Tokenizer *tokenizer, FileText file, Error *error) {
+    for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
+        size_t length;
+        const uint8_t *token = tokenizer_token(tokenizer, id, &length);
+        if (token && !fits_pattern(token, length))
+            return error_set(
+                error,
+                "%s: the token with rank %lu lies across pieces of GPT-2's split; rank "
+                "files for other ways to split text are not supported",
+                file.name, (unsigned long)id);
+    }
+    return true;
+}
+
 Tokenizer *tokenizer_read_tiktoken(FileText file, Error *error) {
     Tokenizer *tokenizer = tokenizer_new();
     const char *p = file.text, *end = p + file.size;
@@ -68,6 +93,10 @@ Tokenizer *tokenizer_read_tiktoken(FileText file, Error *error) {
     }
     if (tokenizer->vocab_size == 0) {
         error_set(error, "%s: is empty; it should have lines \"base64 rank\"", file.name);
+        tokenizer_free(tokenizer);
+        return NULL;
+    }
+    if (!check_pattern(tokenizer, file, error)) {
         tokenizer_free(tokenizer);
         return NULL;
     }
