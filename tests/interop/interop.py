@@ -2,7 +2,7 @@
 """Exports of a small trained model, loaded by the programs they are made for, and the other way round.
 
 Run from the top of the project after make, in the environment of scripts/interop.sh. Prints TAP.
-A peer that cannot be imported is skipped.
+A peer that cannot be imported is skipped, and llama2.c's run.c unless TINYLM_RUN_C names it.
 """
 
 import importlib
@@ -339,6 +339,48 @@ def numpy_runs_our_llama2c_export():
     after = logits_of(model, [1])[0]
     assert (np.sort(before)[-40:] == np.sort(after)[-40:]).all()
     return f"largest difference {difference:.1e}"
+
+
+def run_c():
+    """llama2.c's program: TINYLM_RUN_C names its source, run.c, or the program compiled from it."""
+    path = os.environ.get("TINYLM_RUN_C")
+    if not path:
+        raise Skip("TINYLM_RUN_C names no run.c")
+    if not path.endswith(".c"):
+        return path
+    compiled = os.path.join(SCRATCH, "run")
+    if not os.path.exists(compiled):
+        run(os.environ.get("CC", "cc"), "-O3", "-o", compiled, path, "-lm")
+    return compiled
+
+
+def same_story_in_run_c(model, tokenizer, steps, prompts):
+    """Its greedy text begins ours. Bytes of a character that is no token run.c prints or leaves out,
+    depending on its version, so only ASCII is compared. Without a prompt every version begins with
+    <s> alone."""
+    written = 0
+    for prompt in prompts:
+        theirs = subprocess.run([run_c(), model, "-z", tokenizer, "-t", "0", "-n", str(steps)]
+                                + (["-i", prompt] if prompt else []), capture_output=True, check=True).stdout
+        ours = subprocess.run([program("generate"), "--model", model, "--prompt", prompt, "--temperature", "0",
+                               "--max-tokens", str(steps), "--threads", "1"], capture_output=True, check=True).stdout
+        theirs, ours = (bytes(byte for byte in text if byte < 128) for text in (theirs.removesuffix(b"\n"), ours))
+        written += len(theirs) - len(prompt.encode("ascii", "ignore"))
+        assert ours.startswith(theirs), f"{model}, {prompt!r}:\n{theirs}\n{ours}"
+    assert written > 50 * len(prompts), f"{model}: only {written} bytes to compare"
+
+
+@test
+def run_c_gives_the_same_stories():
+    prompts = ("Once upon a time", "", " The fox", "  two  blanks", "h\u00e9llo \u2013 \U0001f600", "A boy\nhad\n",
+               "It's 12 o'clock, isn't it?", "\u6f22\u5b57")
+    run_c()
+    for name in ("plain", "grouped", "tied"):
+        model = exported(name, "llama2c")
+        same_story_in_run_c(model, os.path.join(os.path.dirname(model), "tokenizer.bin"), 90, prompts)
+    model = f"{SHARED}/data/models/stories260K.bin"
+    if os.path.exists(model):
+        same_story_in_run_c(model, f"{SHARED}/data/models/tok512.bin", 200, prompts)
 
 
 @test
