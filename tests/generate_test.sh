@@ -52,6 +52,11 @@ fi
 
 # ---- what is printed ----
 
+half_a_character() {
+    printf 'a \303' | generate --run untrained --prompt-file - --max-tokens 0 >half.txt &&
+        printf 'a \357\277\275\n' | cmp - half.txt
+}
+check "a prompt that ends inside a character is shown as valid UTF-8" half_a_character
 generate --prompt "The fox" >first.txt
 cp errors times.txt
 timing() {

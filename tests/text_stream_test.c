@@ -65,6 +65,39 @@ static void characters_are_shown_whole(void **state) {
     assert_shown(IDS(B(0xFF), B('a')), NULL, 0, "\xEF\xBF\xBD|a|/");
 }
 
+/* A character may begin in the prompt. */
+static void the_prompt_may_end_inside_a_character(void **state) {
+    (void)state;
+    static const struct {
+        const char *prompt, *whole;
+        int id;
+        const char *then, *end;
+    } cases[] = {
+        {"caf\xC3", "caf", B(0xA9), "\xC3\xA9", ""},
+        {"caf\xC3", "caf", B('e'),
+         "\xEF\xBF\xBD"
+         "e",
+         ""},
+        {"caf\xC3\xA9", "caf\xC3\xA9", B('!'), "!", ""},
+        {"\xF0\x9F", "", B(0x90), "", "\xEF\xBF\xBD"},
+        {"", "", HELLO, "Hello", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TextStream stream;
+        size_t length;
+        text_stream_init(&stream, &tokenizer, TOKEN_NONE, NULL, 0);
+        assert_int_equal(text_stream_follow(&stream, cases[i].prompt, strlen(cases[i].prompt)),
+                         strlen(cases[i].whole));
+        const char *text = text_stream_add(&stream, (uint32_t)cases[i].id, &length);
+        assert_int_equal(length, strlen(cases[i].then));
+        assert_memory_equal(text, cases[i].then, length);
+        text = text_stream_finish(&stream, &length);
+        assert_int_equal(length, strlen(cases[i].end));
+        assert_memory_equal(text, cases[i].end, length);
+        text_stream_free(&stream);
+    }
+}
+
 static void nothing_comes_after_the_end(void **state) {
     (void)state;
     assert_shown(IDS(HELLO, END, HELLO), NULL, 0, "Hello|./");
@@ -93,6 +126,7 @@ static void a_stop_text_is_never_shown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_are_shown_whole),
+        cmocka_unit_test(the_prompt_may_end_inside_a_character),
         cmocka_unit_test(nothing_comes_after_the_end),
         cmocka_unit_test(a_stop_text_is_never_shown),
     };

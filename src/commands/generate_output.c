@@ -118,7 +118,11 @@ void output_begin(Output *output) {
     const Prompt *prompt = output->prompt;
     for (int64_t i = 0; i < output->count; i++) {
         FILE *stream = output->stories[i].stream;
-        if (output->form == OUTPUT_TEXT) fwrite(prompt->text, 1, prompt->length, stream);
+        if (output->form == OUTPUT_TEXT) {
+            size_t whole =
+                text_stream_follow(&output->stories[i].text, prompt->text, prompt->length);
+            fwrite(prompt->text, 1, whole, stream);
+        }
         for (size_t k = 0; output->form == OUTPUT_IDS && k < prompt->count; k++)
             fprintf(stream, k ? " %d" : "%d", prompt->ids[k]);
         if (output->form == OUTPUT_LOGPROBS)

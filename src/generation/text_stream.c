@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/unicode.h"
+
 void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint32_t previous,
                       const char *const *stops, int stop_count) {
     *stream = (TextStream){
@@ -14,6 +16,13 @@ void text_stream_free(TextStream *stream) {
     decoder_free(&stream->decoder);
     free(stream->text);
     *stream = (TextStream){0};
+}
+
+size_t text_stream_follow(TextStream *stream, const char *text, size_t length) {
+    size_t unfinished = unicode_unfinished((const uint8_t *)text, length), nothing;
+    const uint8_t *rest = (const uint8_t *)text + length - unfinished;
+    decoder_add_bytes(&stream->decoder, rest, unfinished, &nothing);
+    return length - unfinished;
 }
 
 /* Appends to what is held back; what has been shown makes room. */

@@ -23,6 +23,10 @@ void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint3
                       const char *const *stops, int stop_count);
 void text_stream_free(TextStream *stream);
 
+/* Tells a new stream the text before its ids, and returns how much of it can be shown: a character
+ * that is not complete at its end waits for the first ids. */
+size_t text_stream_follow(TextStream *stream, const char *text, size_t length);
+
 /* Adds an id. The text that can be shown now belongs to the stream and is valid until the next
  * call; it may be empty and is not NUL-terminated. Afterwards stream->ended says whether the story
  * is over. */
