@@ -1,5 +1,6 @@
 /* Models through every format and back, and what a format cannot hold. */
 #include "formats/directory_writer.h"
+#include "formats/gguf.h"
 #include "model_files.h"
 
 static const char *const ENDINGS[MODEL_FORMAT_COUNT] = {"", "", ".gguf", ".bin"};
@@ -123,6 +124,41 @@ static void test_scaling_survives(void **state) {
             assert_same_weights(file.model, back.model);
             model_file_free(&file);
             model_file_free(&back);
+        }
+}
+
+/* Keys of llama.cpp's yarn that our formula has no place for. */
+static void test_foreign_yarn(void **state) {
+    (void)state;
+    static const char *const keys[] = {
+        "llama.rope.scaling.attn_factor", "llama.rope.scaling.yarn_attn_factor",
+        "llama.rope.scaling.yarn_ext_factor", "llama.rope.scaling.yarn_log_multiplier"};
+    static const real table[64];
+    for (int i = 0; i < 4; i++)
+        for (int factor = 1; factor <= 2; factor++) {
+            GgufWriter *writer = gguf_writer_new();
+            Error error;
+            gguf_add_string(writer, "general.architecture", "llama");
+            gguf_add_string(writer, "llama.rope.scaling.type", "yarn");
+            gguf_add_float32(writer, "llama.rope.scaling.factor", 2);
+            gguf_add_float32(writer, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
+            static const char *const numbers[] = {"context_length", "embedding_length",
+                                                  "feed_forward_length", "attention.head_count"};
+            static const uint32_t values[] = {8, 8, 8, 2};
+            for (int k = 0; k < 4; k++) {
+                char *key = string_format("llama.%s", numbers[k]);
+                gguf_add_uint32(writer, key, values[k]);
+                free(key);
+            }
+            gguf_add_uint32(writer, "llama.block_count", 1);
+            gguf_add_float32(writer, keys[i], (float)factor);
+            gguf_add_tensor(writer, "token_embd.weight", GGUF_TENSOR_F32, 2, (int64_t[]){8, 8},
+                            table);
+            if (!gguf_write(writer, scratch_path("yarn.gguf"), &error))
+                fail_msg("%s", error.message);
+            gguf_writer_free(writer);
+            refuse_reading(scratch_path("yarn.gguf"),
+                           factor == 1 && i < 3 ? "is missing" : keys[i]);
         }
 }
 
@@ -449,6 +485,7 @@ int main(void) {
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_row_order),
         cmocka_unit_test(test_scaling_survives),
+        cmocka_unit_test(test_foreign_yarn),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_nothing_half_written),
         cmocka_unit_test(test_tokenizer_travels),

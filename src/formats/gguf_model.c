@@ -107,6 +107,15 @@ static void read_scaling(KeyReader *keys, ModelConfig *config) {
                                           config->context_length, 1 << 30);
     scaling->beta_fast = tidy(key_real(keys, "llama.rope.scaling.yarn_beta_fast", 32));
     scaling->beta_slow = tidy(key_real(keys, "llama.rope.scaling.yarn_beta_slow", 1));
+    /* what our formula does not have; 1 is llama.cpp's default for all of them */
+    static const char *const factors[] = {"llama.rope.scaling.attn_factor",
+                                          "llama.rope.scaling.yarn_attn_factor",
+                                          "llama.rope.scaling.yarn_ext_factor"};
+    for (int i = 0; i < 3; i++)
+        if (key_real(keys, factors[i], 1) != 1)
+            key_error(keys, factors[i], "is not 1; such models are not supported");
+    if (gguf_value(gguf, "llama.rope.scaling.yarn_log_multiplier"))
+        key_error(keys, "llama.rope.scaling.yarn_log_multiplier", "is not supported");
 }
 
 static bool read_config(const Gguf *gguf, ModelConfig *config, const char *path, Error *error) {
