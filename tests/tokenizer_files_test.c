@@ -328,6 +328,16 @@ static void test_ambiguous_special(void **state) {
     assert_non_null(strstr(error.message, "special token"));
     assert_false(directory_exists(scratch_path("ambiguous")));
     tokenizer_free(tokenizer);
+    tokenizer = tokenizer_read_gpt2(
+        file_text("{\"\xC4\x8A\": 0, \"a\": 1, \"\xC4\x8A\x61\": 2, \"aa\": 3}"), /* Ċ, Ċa */
+        file_text("\xC4\x8A a\na a\n"), file_text("[\"aa\"]"), &error);
+    if (!tokenizer) fail_msg("%s", error.message);
+    assert_round_trip(tokenizer); /* "aa" is spelt the same either way */
+    assert_true(tokenizer_add_special(tokenizer, "\n", &error));
+    assert_false(tokenizer_save(tokenizer, scratch_path("ambiguous"), &error));
+    assert_non_null(strstr(error.message, "takes part in a merge"));
+    assert_false(directory_exists(scratch_path("ambiguous")));
+    tokenizer_free(tokenizer);
     special = "\xFF";
     assert_null(bpe_start(&special, 1, &error));
     special = "";

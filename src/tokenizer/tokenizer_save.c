@@ -108,6 +108,30 @@ static bool make_names(Saved *saved, const char *directory, Error *error) {
     return done;
 }
 
+/* A merge is written with the byte alphabet's spelling of its tokens. A special token that is spelt in
+ * another way ("\n") has no place in it. */
+static bool check_merge_names(const Saved *saved, const char *directory, Error *error) {
+    for (int64_t i = 0; i < saved->merge_count; i++) {
+        const Merge *merge = &saved->merges[i];
+        const uint32_t ids[] = {merge->left, merge->right, merge->result};
+        for (int k = 0; k < 3; k++) {
+            if (!tokenizer_is_special(saved->tokenizer, ids[k])) continue;
+            size_t length;
+            const uint8_t *bytes = tokenizer_token(saved->tokenizer, ids[k], &length);
+            char *spelling = allocate(2 * length + 1, 1);
+            byte_alphabet_write(bytes, length, spelling);
+            bool same = strcmp(spelling, saved->names[ids[k]]) == 0;
+            free(spelling);
+            if (!same)
+                return error_set(error,
+                                 "%s: the special token with id %lu takes part in a merge, which "
+                                 "merges.txt cannot hold; choose another special token",
+                                 directory, (unsigned long)ids[k]);
+        }
+    }
+    return true;
+}
+
 /* ---- the files ---- */
 
 static void put_vocabulary(JsonWriter *json, const Saved *saved) {
@@ -235,7 +259,8 @@ bool tokenizer_save(const Tokenizer *tokenizer, const char *directory, Error *er
     } else if (tokenizer->whole_tokens) {
         done = merging_makes_tokens(tokenizer, error);
     }
-    done = done && make_names(&saved, directory, error) && directory_create(directory, error) &&
+    done = done && make_names(&saved, directory, error) &&
+           check_merge_names(&saved, directory, error) && directory_create(directory, error) &&
            write_member(&saved, directory, "vocab.json", write_vocab, error) &&
            write_member(&saved, directory, "merges.txt", write_merges, error) &&
            write_member(&saved, directory, "special_tokens.json", write_special_tokens, error) &&
