@@ -269,6 +269,12 @@ static void test_huggingface(void **state) {
         {"{\"added_tokens\": [{\"id\": 1, \"content\": \"a\"}], \"pre_tokenizer\": " BYTE_LEVEL
          ", " SMALL_MODEL "}",
          "another id"},
+        {"{\"added_tokens\": [{\"id\": 3, \"content\": \"xyz\", \"normalized\": true}, {\"id\": 4, "
+         "\"content\": \"zz\"}], \"pre_tokenizer\": " BYTE_LEVEL ", " SMALL_MODEL "}",
+         "overlaps"},
+        {"{\"added_tokens\": [{\"id\": 3, \"content\": \"xyz\", \"normalized\": true}, {\"id\": 4, "
+         "\"content\": \"xy\"}], \"pre_tokenizer\": " BYTE_LEVEL ", " SMALL_MODEL "}",
+         "overlaps"},
         {"{\"pre_tokenizer\": " BYTE_LEVEL
          ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [[\"a\"]]}}",
          "two tokens"},
@@ -279,13 +285,51 @@ static void test_huggingface(void **state) {
                        cases[i][1]);
     Tokenizer *tokenizer = tokenizer_read_huggingface(
         file_text(
-            "{\"added_tokens\": [{\"id\": 5, \"content\": \"<x y>\"}], \"pre_tokenizer\": " BYTE_LEVEL
-            ", " SMALL_MODEL "}"),
+            "{\"added_tokens\": [{\"id\": 5, \"content\": \"<x y>\"}, {\"id\": 6, \"content\": \"<x\", "
+            "\"normalized\": true}], \"pre_tokenizer\": " BYTE_LEVEL ", " SMALL_MODEL "}"),
         &error);
     if (!tokenizer) fail_msg("%s", error.message);
     assert_int_equal(tokenizer_special_id(tokenizer, "<x y>"), 5);
     assert_int_equal(tokenizer->merge_count, 1);
     tokenizer_free(tokenizer);
+}
+
+/* A list in which a merge makes a part of one of lower rank: there it matters whether places are
+ * merged one by one, as `tokenizers` does, or all places of a rank together, as GPT-2's own program. */
+static void test_order_of_places(void **state) {
+    (void)state;
+    static const char *const vocab = "{\"x\": 0, \"y\": 1, \"xy\": 2, \"xyx\": 3}";
+    Error error;
+    char *json = string_format("{\"pre_tokenizer\": " BYTE_LEVEL
+                               ", \"model\": {\"vocab\": %s, \"merges\": [\"xy x\", \"x y\"]}}",
+                               vocab);
+    Tokenizer *one = tokenizer_read_huggingface(file_text(json), &error);
+    Tokenizer *together =
+        tokenizer_read_gpt2(file_text(vocab), file_text("xy x\nx y\n"), (FileText){0}, &error);
+    assert_non_null(one);
+    assert_non_null(together);
+    assert_true(tokenizer_fingerprint(one) != tokenizer_fingerprint(together));
+    char text[161] = "";
+    for (int i = 0; i < 40; i++) strcat(text, "xyxy");
+    for (size_t length = 4; length <= 160; length += 156) { /* the short way and the long one */
+        uint32_t *ids;
+        size_t count;
+        assert_true(tokenizer_encode(one, (const uint8_t *)text, length, &ids, &count, &error));
+        assert_int_equal(count, length / 2); /* xyx y xyx y … */
+        for (size_t i = 0; i < count; i++) assert_int_equal(ids[i], i % 2 ? 1 : 3);
+        free(ids);
+        assert_true(
+            tokenizer_encode(together, (const uint8_t *)text, length, &ids, &count, &error));
+        assert_int_equal(count, length / 2); /* xy xy xy … */
+        for (size_t i = 0; i < count; i++) assert_int_equal(ids[i], 2);
+        free(ids);
+    }
+    assert_false(tokenizer_save(one, scratch_path("places"), &error));
+    assert_non_null(strstr(error.message, "order"));
+    assert_true(tokenizer_save(together, scratch_path("places"), &error));
+    tokenizer_free(one);
+    tokenizer_free(together);
+    free(json);
 }
 
 /* Where Hugging Face's folders have GPT-2's files beside tokenizer.json, only the latter tells how text
@@ -372,6 +416,7 @@ int main(void) {
         cmocka_unit_test(test_merges_with_and_without_version),
         cmocka_unit_test(test_broken_tiktoken),
         cmocka_unit_test(test_huggingface),
+        cmocka_unit_test(test_order_of_places),
         cmocka_unit_test(test_huggingface_folder),
         cmocka_unit_test(test_ambiguous_special),
         cmocka_unit_test(test_byte_alphabet),

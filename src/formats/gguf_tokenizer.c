@@ -108,6 +108,7 @@ static bool fill_bpe(Tokenizer *bpe, const Lists *lists, Error *error) {
     cursor = lists->merges->data;
     for (int64_t i = 0; i < lists->merges->count && good; i++)
         good = add_merge(bpe, gguf_next_string(&cursor), (uint8_t *)scratch, error);
+    if (good) tokenizer_use_one_place(bpe);
     free(scratch);
     return good;
 }

@@ -42,7 +42,7 @@ static uint32_t rank_of(const Merger *merger, uint32_t left, uint32_t right) {
 
 /* ---- short: scan for the lowest rank ---- */
 
-/* Merges all places of `rank` (for rank files only the first), in place; returns the new count.
+/* Merges all places of `rank` (with one_place only the first), in place; returns the new count.
  * ranks[i] belongs to the pair (i, i + 1). */
 static size_t merge_rank(const Merger *merger, uint32_t *ids, uint32_t *ranks, size_t count,
                          uint32_t rank) {
@@ -60,7 +60,7 @@ static size_t merge_rank(const Merger *merger, uint32_t *ids, uint32_t *ranks, s
         ranks[to++] = next_rank;
         from += merge ? 2 : 1;
         changed = merge;
-        enough = enough || (merge && tokenizer->rank_files);
+        enough = enough || (merge && tokenizer->one_place);
     }
     return to;
 }
@@ -126,11 +126,11 @@ static bool merge_long(Merger *merger, const uint8_t *text, size_t length, IdLis
     PlaceQueue *queue = &merger->queue;
     for (uint32_t rank; (rank = place_queue_lowest(queue)) != PLACE_NONE;) {
         /* All places of the rank: a pair that appears while they are merged must wait, also if its
-         * own rank is lower. But rank files merge one place at a time, so there it goes first. */
+         * own rank is lower. But with one place at a time it goes first. */
         IdList *batch = &merger->batch;
         place_queue_take(queue, batch);
         for (size_t i = 0; i < batch->count; i++) {
-            if (merger->tokenizer->rank_files && place_queue_lowest(queue) < rank)
+            if (merger->tokenizer->one_place && place_queue_lowest(queue) < rank)
                 place_queue_add(queue, rank, batch->ids[i]);
             else
                 merge_at(merger, batch->ids[i], rank);

@@ -92,7 +92,7 @@ bool tokenizer_add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Er
 }
 
 void tokenizer_use_ranks(Tokenizer *tokenizer) {
-    tokenizer->rank_files = true;
+    tokenizer->rank_files = tokenizer->one_place = true;
     for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
         size_t length;
         const uint8_t *bytes = tokenizer_token(tokenizer, id, &length);
@@ -103,6 +103,19 @@ void tokenizer_use_ranks(Tokenizer *tokenizer) {
                 add_pair(tokenizer, (Merge){left, right, id, id});
         }
     }
+}
+
+void tokenizer_use_one_place(Tokenizer *tokenizer) {
+    /* by token: 1 + the rank of the last merge that makes it, 0 where none does */
+    uint32_t *made = allocate_zeroed((unsigned long long)tokenizer->vocab_size, sizeof *made);
+    for (int64_t i = 0; i < tokenizer->merge_count; i++)
+        made[tokenizer->merges[i].result] = tokenizer->merges[i].rank + 1;
+    for (int64_t i = 0; i < tokenizer->merge_count; i++) {
+        const Merge *merge = &tokenizer->merges[i];
+        if (made[merge->left] > merge->rank || made[merge->right] > merge->rank)
+            tokenizer->one_place = true;
+    }
+    free(made);
 }
 
 bool tokenizer_add_special(Tokenizer *tokenizer, const char *text, Error *error) {
@@ -173,5 +186,6 @@ uint64_t tokenizer_fingerprint(const Tokenizer *tokenizer) {
     for (int i = 0; i < tokenizer->specials.count; i++)
         specials += mix(2, tokenizer->specials.tokens[i].id);
     hash = mix(hash, specials);
-    return mix(hash, 2 * tokenizer->rank_files + tokenizer->whole_tokens);
+    bool listed = tokenizer->one_place && !tokenizer->rank_files;
+    return mix(hash, 4 * listed + 2 * tokenizer->rank_files + tokenizer->whole_tokens);
 }

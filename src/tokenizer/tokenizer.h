@@ -34,9 +34,12 @@ typedef struct Tokenizer {
     int64_t merge_count;
     ByteMap pairs; /* the ids (left, right) as 8 bytes → index of the merge */
     SpecialTokens specials;
+    /* Merges are applied one place at a time, the leftmost of the lowest rank, as tiktoken, Hugging
+     * Face's tokenizers and llama.cpp do; else all places of the lowest rank together. That differs
+     * only where a merge makes a part of one of lower rank, which no trained list has. */
+    bool one_place;
     /* How tiktoken reads its rank files: any two neighbours whose bytes together are a token may
-     * merge, one place at a time, and a pre-token that is a token is taken whole. False for merge
-     * lists: all places of the lowest rank merge together. */
+     * merge, one place at a time, and a pre-token that is a token is taken whole. */
     bool rank_files;
     bool whole_tokens; /* only the last of these (Hugging Face's "ignore_merges") */
 } Tokenizer;
@@ -62,6 +65,9 @@ bool tokenizer_add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Er
 /* Reads the vocabulary as tiktoken reads its rank files (see rank_files above): the id of a token is the
  * rank of every merge that makes it. Replaces adding merges. */
 void tokenizer_use_ranks(Tokenizer *tokenizer);
+/* After the last merge of a list that is meant to be applied one place at a time: sets one_place if it
+ * makes a difference. */
+void tokenizer_use_one_place(Tokenizer *tokenizer);
 /* Makes a text a special token: with its own id when the vocabulary has it, else with the next free
  * one. Again is fine. Errors: empty, not UTF-8. */
 bool tokenizer_add_special(Tokenizer *tokenizer, const char *text, Error *error);

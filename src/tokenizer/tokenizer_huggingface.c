@@ -102,9 +102,41 @@ static bool read_added_token(Tokenizer *tokenizer, FileText file, const cJSON *t
            error_set(error, "%s: %s", file.name, reason.message);
 }
 
+/* Whether some text has `late`, where only a part of `early` is, or `early` inside of it. */
+static bool hides(const char *late, const char *early) {
+    size_t late_length = strlen(late), early_length = strlen(early);
+    for (size_t at = 0; at < late_length; at++) {
+        size_t common = late_length - at < early_length ? late_length - at : early_length;
+        if (memcmp(late + at, early, common) == 0 && (at > 0 || early_length < late_length))
+            return true;
+    }
+    return false;
+}
+
+/* `tokenizers` looks for the added tokens with "normalized": true only between those without, and we
+ * for all of them from left to right. */
+static bool check_overlaps(FileText file, const cJSON *added, Error *error) {
+    const cJSON *late, *early;
+    cJSON_ArrayForEach(late, added) {
+        if (!cJSON_IsTrue(member(late, "normalized"))) continue;
+        const char *text = cJSON_GetStringValue(member(late, "content"));
+        cJSON_ArrayForEach(early, added) {
+            const char *other = cJSON_GetStringValue(member(early, "content"));
+            if (text && other && !cJSON_IsTrue(member(early, "normalized")) && hides(text, other))
+                return error_set(error,
+                                 "%s: added token \"%s\", which is normalized, overlaps with "
+                                 "\"%s\", which is not; that is not supported",
+                                 file.name, text, other);
+        }
+    }
+    return true;
+}
+
 static bool read_model(Tokenizer *tokenizer, FileText file, const cJSON *json, Error *error) {
     const cJSON *model = member(json, "model"), *added = member(json, "added_tokens"), *entry;
-    if (!check_model(file, model, error) || !check_pipeline(file, json, error)) return false;
+    if (!check_model(file, model, error) || !check_pipeline(file, json, error) ||
+        !check_overlaps(file, added, error))
+        return false;
     int count = 0;
     const char **names = allocate((unsigned)(added ? cJSON_GetArraySize(added) : 0), sizeof *names);
     cJSON_ArrayForEach(entry, added) {
@@ -123,6 +155,7 @@ static bool read_model(Tokenizer *tokenizer, FileText file, const cJSON *json, E
         done = done && read_added_token(tokenizer, file, entry, error);
         if (!done) break;
     }
+    tokenizer_use_one_place(tokenizer);
     tokenizer->whole_tokens = cJSON_IsTrue(member(model, "ignore_merges"));
     return done;
 }

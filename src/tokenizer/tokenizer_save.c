@@ -256,6 +256,12 @@ bool tokenizer_save(const Tokenizer *tokenizer, const char *directory, Error *er
     if (tokenizer->rank_files) {
         saved.merge_count = 0;
         done = merges_of_ranks(&saved, error);
+    } else if (tokenizer->one_place) {
+        done =
+            error_set(error,
+                      "%s: the tokenizer's merges are not in the order in which they can be made, "
+                      "and merges.txt is read in another way then; use the file it was loaded from",
+                      directory);
     } else if (tokenizer->whole_tokens) {
         done = merging_makes_tokens(tokenizer, error);
     }
