@@ -137,6 +137,7 @@ static void test_cuts_are_safe(void **state) {
     special_tokens_add(&specials, "<|x|>", 0);
     special_tokens_add(&specials, "|x|> y", 1);
     special_tokens_add(&specials, "\n ", 2);
+    special_tokens_add(&specials, "!\n", 3);
     for (uint64_t round = 0; round < 3000; round++) {
         uint8_t text[256];
         size_t length = 0;
@@ -167,10 +168,10 @@ static void test_cuts_are_safe(void **state) {
 static void test_overlapping_specials(void **state) {
     (void)state;
     unicode_start();
-    static const char *const texts[] = {"<a>", "<a><b>", "a><", "ab", "bcd", "c"};
-    for (int turn = 0; turn < 6; turn++) {
+    static const char *const texts[] = {"<a>", "<a><b>", "a><", "ab", "bcd", "c", "bc"};
+    for (int turn = 0; turn < 7; turn++) {
         SpecialTokens specials = {0};
-        for (int i = 0; i < 6; i++) special_tokens_add(&specials, texts[(i + turn) % 6], 0);
+        for (int i = 0; i < 7; i++) special_tokens_add(&specials, texts[(i + turn) % 7], 0);
         const char *text = "<a><b><a> abcd xbcd ac";
         char *pieces = pieces_of((const uint8_t *)text, strlen(text), &specials);
         assert_string_equal(pieces,

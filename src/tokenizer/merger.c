@@ -10,7 +10,8 @@ enum { SHORT = 64 }; /* up to this length scanning beats the queue */
 void merger_init(Merger *merger, const Tokenizer *tokenizer) {
     *merger = (Merger){.tokenizer = tokenizer, .rank_limit = TOKEN_NONE};
     int64_t count = tokenizer->merge_count;
-    place_queue_init(&merger->queue, count ? tokenizer->merges[count - 1].rank + 1 : 0);
+    place_queue_init(&merger->queue, count ? tokenizer->merges[count - 1].rank + 1 : 0,
+                     tokenizer->one_place);
 }
 
 void merger_free(Merger *merger) {
@@ -125,16 +126,11 @@ static bool merge_long(Merger *merger, const uint8_t *text, size_t length, IdLis
     if (!start_queue(merger, text, length)) return false;
     PlaceQueue *queue = &merger->queue;
     for (uint32_t rank; (rank = place_queue_lowest(queue)) != PLACE_NONE;) {
-        /* All places of the rank: a pair that appears while they are merged must wait, also if its
-         * own rank is lower. But with one place at a time it goes first. */
-        IdList *batch = &merger->batch;
-        place_queue_take(queue, batch);
-        for (size_t i = 0; i < batch->count; i++) {
-            if (merger->tokenizer->one_place && place_queue_lowest(queue) < rank)
-                place_queue_add(queue, rank, batch->ids[i]);
-            else
-                merge_at(merger, batch->ids[i], rank);
-        }
+        /* Usually all places of the rank: a pair that appears while they are merged must wait, also
+         * if its own rank is lower. */
+        place_queue_take(queue, &merger->batch);
+        for (size_t i = 0; i < merger->batch.count; i++)
+            merge_at(merger, merger->batch.ids[i], rank);
     }
     for (uint32_t i = 0; i != TOKEN_NONE; i = merger->next[i])
         id_list_push(out, merger->symbols[i]);
