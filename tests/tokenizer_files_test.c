@@ -263,6 +263,30 @@ static void test_huggingface(void **state) {
         {"{\"post_processor\": {\"type\": \"TemplateProcessing\"}, \"pre_tokenizer\": " BYTE_LEVEL
          ", " SMALL_MODEL "}",
          "TemplateProcessing"},
+        {"{\"decoder\": {\"type\": \"Metaspace\"}, \"pre_tokenizer\": " BYTE_LEVEL ", " SMALL_MODEL
+         "}",
+         "decoder Metaspace"},
+        {"{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": "
+         "false}, " SMALL_MODEL "}",
+         "use_regex"},
+        {"{\"pre_tokenizer\": " BYTE_LEVEL
+         ", \"model\": {\"dropout\": 0.1, \"vocab\": {\"a\": 0}}}",
+         "dropout"},
+        {"{\"pre_tokenizer\": " BYTE_LEVEL
+         ", \"model\": {\"byte_fallback\": true, \"vocab\": {\"a\": 0}}}",
+         "byte_fallback"},
+        {"{\"pre_tokenizer\": " BYTE_LEVEL
+         ", \"model\": {\"end_of_word_suffix\": \"</w>\", \"vocab\": {\"a\": 0}}}",
+         "end_of_word_suffix"},
+        {"{\"pre_tokenizer\": " BYTE_LEVEL
+         ", \"model\": {\"continuing_subword_prefix\": \"##\", \"vocab\": {\"a\": 0}}}",
+         "continuing_subword_prefix"},
+        {"{\"added_tokens\": [{\"id\": 3, \"content\": \"x\", \"single_word\": true}], \"pre_tokenizer\": " BYTE_LEVEL
+         ", " SMALL_MODEL "}",
+         "single_word"},
+        {"{\"added_tokens\": [{\"id\": 3, \"content\": \"x\", \"rstrip\": true}], \"pre_tokenizer\": " BYTE_LEVEL
+         ", " SMALL_MODEL "}",
+         "rstrip"},
         {"{\"added_tokens\": [{\"id\": 3, \"content\": \"x\", \"lstrip\": true}], \"pre_tokenizer\": " BYTE_LEVEL
          ", " SMALL_MODEL "}",
          "lstrip"},
@@ -292,6 +316,33 @@ static void test_huggingface(void **state) {
     assert_int_equal(tokenizer_special_id(tokenizer, "<x y>"), 5);
     assert_int_equal(tokenizer->merge_count, 1);
     tokenizer_free(tokenizer);
+}
+
+/* "ignore_merges": a pre-token that is a token is taken whole; other text goes by the merges. */
+static void test_ignore_merges(void **state) {
+    (void)state;
+    for (int ignore = 0; ignore < 2; ignore++) {
+        char *json = string_format("{\"pre_tokenizer\": " BYTE_LEVEL
+                                   ", \"model\": {\"ignore_merges\": %s, \"vocab\": {\"a\": 0, "
+                                   "\"b\": 1, \"ab\": 2, \"bab\": 3}, \"merges\": [\"a b\"]}}",
+                                   ignore ? "true" : "false");
+        Error error;
+        Tokenizer *tokenizer = tokenizer_read_huggingface(file_text(json), &error);
+        if (!tokenizer) fail_msg("%s", error.message);
+        uint32_t *ids;
+        size_t count;
+        assert_true(tokenizer_encode(tokenizer, (const uint8_t *)"bab", 3, &ids, &count, &error));
+        assert_int_equal(count, ignore ? 1 : 2);
+        assert_int_equal(ids[0], ignore ? 3 : 1);
+        free(ids);
+        assert_true(tokenizer_encode(tokenizer, (const uint8_t *)"babb", 4, &ids, &count, &error));
+        assert_int_equal(count, 3); /* b ab b */
+        free(ids);
+        /* merges.txt cannot say it, and here it would make a difference */
+        assert_int_equal(tokenizer_save(tokenizer, scratch_path("whole"), &error), !ignore);
+        tokenizer_free(tokenizer);
+        free(json);
+    }
 }
 
 /* A list in which a merge makes a part of one of lower rank: there it matters whether places are
@@ -419,6 +470,7 @@ int main(void) {
         cmocka_unit_test(test_merges_with_and_without_version),
         cmocka_unit_test(test_broken_tiktoken),
         cmocka_unit_test(test_huggingface),
+        cmocka_unit_test(test_ignore_merges),
         cmocka_unit_test(test_order_of_places),
         cmocka_unit_test(test_huggingface_folder),
         cmocka_unit_test(test_ambiguous_special),
