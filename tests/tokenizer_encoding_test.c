@@ -414,12 +414,27 @@ static void assert_same_streamed(const Tokenizer *tokenizer, const uint8_t *text
 /* Text with everything in it that a stream may cut in two. */
 static void test_stream_pieces(void **state) {
     (void)state;
-    static const char *const parts[] = {"the ",    "cat",   "'ll", "\xC3\xA9", "\xF0\x9F\x98\x80",
-                                        "<|end|>", "<|end", "  ",  "\n\n",     "\xE3\x80\x80",
-                                        "12",      "...",   " ",   "\xE2\x80", "<|end|>x|>"};
-    const char *specials[] = {"<|end|>", "<|end|>x|>", "  \n"};
+    static const char *const parts[] = {"the ",
+                                        "cat",
+                                        "'ll",
+                                        "\xC3\xA9",
+                                        "\xF0\x9F\x98\x80",
+                                        "<|end|>",
+                                        "<|end",
+                                        "  ",
+                                        "\n\n",
+                                        "\xE3\x80\x80",
+                                        "12",
+                                        "...",
+                                        " ",
+                                        "\xE2\x80",
+                                        "<|end|>x|>",
+                                        "q is the last one",
+                                        "q is the last",
+                                        "q"};
+    const char *specials[] = {"<|end|>", "<|end|>x|>", "  \n", "q is the last one"};
     Tokenizer *tokenizer =
-        train_on_text("the cat and the catalogue the then there\n\n\n12 12 ...", 30, specials, 3);
+        train_on_text("the cat and the catalogue the then there\n\n\n12 12 ...", 30, specials, 4);
     for (uint64_t round = 0; round < 400; round++) {
         uint8_t text[512];
         size_t length = 0;
