@@ -278,7 +278,18 @@ static void test_llama2c_special(void **state) {
     ModelConfig config = small_config();
     ModelFile file = small_file(&config, true);
     Error error;
-    assert_true(tokenizer_add_special(file.tokenizer.bpe, "xy", &error));
+    Tokenizer *bpe = file.tokenizer.bpe;
+    assert_true(tokenizer_add_special(bpe, "xy", &error));
+    static const char *const parts[][2] = {{"<", "u"}, {"n", "k"}, {"<u", "nk"}};
+    for (int i = 0; i < 3; i++) {
+        char *joined = string_format("%s%s", parts[i][0], parts[i][1]);
+        assert_true(tokenizer_add_token(bpe, 266 + i, (uint8_t *)joined, strlen(joined), &error));
+        free(joined);
+        uint32_t ids[2];
+        for (int k = 0; k < 2; k++)
+            ids[k] = tokenizer_find(bpe, (const uint8_t *)parts[i][k], strlen(parts[i][k]));
+        assert_true(tokenizer_add_merge(bpe, ids[0], ids[1], &error));
+    }
     write_model(&file, MODEL_LLAMA2C, scratch_path("special.bin"));
     ModelFile back = read_model(scratch_path("special.bin"));
     static const uint32_t wanted[] = {LLAMA2C_BEGIN, LLAMA2C_FIRST_BYTE + ' ',
@@ -288,6 +299,11 @@ static void test_llama2c_special(void **state) {
     llama2c_tokenizer_encode(back.tokenizer.pieces, (const uint8_t *)"xy", 2, &ids, &count);
     assert_int_equal(count, 4);
     assert_memory_equal(ids, wanted, sizeof wanted);
+    free(ids);
+    /* nor <unk>, though "<unk" and ">" are tokens */
+    llama2c_tokenizer_encode(back.tokenizer.pieces, (const uint8_t *)"<unk>", 5, &ids, &count);
+    assert_int_equal(count, 4);
+    assert_int_equal(ids[3], LLAMA2C_FIRST_BYTE + '>');
     free(ids);
     model_file_free(&file);
     model_file_free(&back);

@@ -191,7 +191,7 @@ static int64_t *number_rows(const Tokenizer *bpe, int64_t *count) {
 
 /* Single bytes are stored as themselves, so that `run` finds them and merges them like ours; NUL, which
  * would be an empty C string, as "<0x00>". Scores fall with the rank of the merge; a token that no
- * merge makes (another special token) is never merged, which means that text cannot spell it. */
+ * merge makes (<unk>, another special token) is never merged: no text spells it. */
 static Llama2cTokenizer *make_pieces(const Tokenizer *bpe, const int64_t *rows, int64_t count,
                                      Error *error) {
     static const char *const names[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
@@ -202,7 +202,8 @@ static Llama2cTokenizer *make_pieces(const Tokenizer *bpe, const int64_t *rows, 
     for (int64_t i = bpe->merge_count - 1; i >= 0; i--) scores[bpe->merges[i].result] = -(float)i;
     for (int64_t i = 0; i < count; i++) {
         if (i < LLAMA2C_FIRST_BYTE) {
-            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t)names[i], strlen(names[i]), 0};
+            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t)names[i], strlen(names[i]),
+                                       LLAMA2C_NEVER_MERGED};
         } else if (i == LLAMA2C_FIRST_BYTE) {
             pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t) "<0x00>", 6, 0};
         } else if (i < LLAMA2C_FIRST_BYTE + 256) {
