@@ -144,20 +144,36 @@ static void min_p_is_relative_to_the_likeliest(void **state) {
 
 static void penalty_pulls_logits_down(void **state) {
     (void)state;
-    const uint8_t occurred[4] = {1, 1, 0, 0};
+    const uint8_t occurred[5] = {1, 1, 0, 0, 1};
     SamplerConfig config = sampler_config_default();
     config.repetition_penalty = 2;
     Sampler sampler;
-    logits[0] = 4, logits[1] = -1, logits[2] = 3, logits[3] = -1; /* → 2, −2, 3, −1 */
-    assert_int_equal(candidates(&sampler, &config, 4, (SamplerMasks){.occurred = occurred}), 4);
-    const double expected[4] = {exp(-1), exp(-5), 1, exp(-4)};
-    for (int i = 0; i < 4; i++)
+    logits[0] = 4, logits[1] = -1, logits[2] = 3, logits[3] = -1, logits[4] = (real)0.5;
+    assert_int_equal(candidates(&sampler, &config, 5, (SamplerMasks){.occurred = occurred}), 5);
+    const double expected[5] = {exp(-1), exp(-5), 1, exp(-4), exp(-2.75)}; /* 2, −2, 3, −1, 1/4 */
+    for (int i = 0; i < 5; i++)
         assert_true(fabs(sampler.candidates[i].weight - expected[i]) < 1e-6);
     sampler_free(&sampler);
     config.repetition_penalty = 1e-300; /* nothing overflows */
-    candidates(&sampler, &config, 4, (SamplerMasks){.occurred = occurred});
-    for (int i = 0; i < 4; i++) assert_true(isfinite(sampler.candidates[i].weight));
+    candidates(&sampler, &config, 5, (SamplerMasks){.occurred = occurred});
+    for (int i = 0; i < 5; i++) assert_true(isfinite(sampler.candidates[i].weight));
     sampler_free(&sampler);
+}
+
+/* The sum of all weights and the running sum may round differently. */
+static void a_weight_of_zero_is_never_drawn(void **state) {
+    (void)state;
+    enum { COUNT = 1000 };
+    Candidate list[COUNT];
+    for (int positive = 1; positive < COUNT; positive += 37)
+        for (int front = 0; front < 2; front++) {
+            for (int i = 0; i < COUNT; i++) {
+                bool zero = front ? i < COUNT - positive : i >= positive;
+                list[i] = (Candidate){zero ? 0 : 0.1, i};
+            }
+            assert_true(list[sampler_draw(list, COUNT, 0)].weight > 0);
+            assert_true(list[sampler_draw(list, COUNT, nextafter(1, 0))].weight > 0);
+        }
 }
 
 static void excluded_and_impossible_ids_are_never_drawn(void **state) {
@@ -286,6 +302,7 @@ int main(void) {
         cmocka_unit_test(top_p_keeps_the_smallest_set_that_reaches_it),
         cmocka_unit_test(min_p_is_relative_to_the_likeliest),
         cmocka_unit_test(penalty_pulls_logits_down),
+        cmocka_unit_test(a_weight_of_zero_is_never_drawn),
         cmocka_unit_test(excluded_and_impossible_ids_are_never_drawn),
         cmocka_unit_test(impossible_logits_are_an_error),
         cmocka_unit_test(settings_out_of_range_are_refused),
