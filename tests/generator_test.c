@@ -17,7 +17,7 @@ typedef struct Told {
     int32_t ids[STORIES][MOST];
     real logits[MOST][V]; /* of story 0 */
     int64_t count[STORIES];
-    int64_t keep; /* every story but this one ends with its first token; −1: none does */
+    int64_t ends[STORIES];   /* a story ends with this many tokens; 0: it does not */
     int64_t interrupt_after; /* tokens of story 0; 0: never */
 } Told;
 
@@ -28,7 +28,7 @@ static bool take(void *context, const GeneratedToken *token) {
     told->ids[token->story][token->index] = token->id;
     told->count[token->story]++;
     if (token->story == 0) memcpy(told->logits[token->index], token->logits, V * sizeof(real));
-    return told->keep < 0 || told->keep == token->story;
+    return told->count[token->story] != told->ends[token->story];
 }
 
 static bool interrupted(void *context) {
@@ -37,7 +37,7 @@ static bool interrupted(void *context) {
 }
 
 static GeneratorOptions options_for(Told *told, int64_t max_tokens) {
-    *told = (Told){.keep = -1};
+    *told = (Told){0};
     return (GeneratorOptions){.stories = 1,
                               .max_tokens = max_tokens,
                               .sampler = {.top_p = 1, .repetition_penalty = 1}, /* greedy */
@@ -186,7 +186,7 @@ static void a_batch_tells_what_single_stories_tell(void **state) {
         options.stories = STORIES;
         options.sampler.temperature = 1;
         options.seed = 11;
-        one.keep = k;
+        for (int64_t j = 0; j < STORIES; j++) one.ends[j] = j == k ? 0 : 1;
         run(model, prompt, 20, &options);
         assert_int_equal(one.count[k], 50);
         assert_int_equal(one.count[(k + 1) % STORIES], 1);
@@ -194,13 +194,27 @@ static void a_batch_tells_what_single_stories_tell(void **state) {
         for (int64_t j = 0; j < k; j++)
             assert_memory_not_equal(all.ids[k], all.ids[j], 50 * sizeof all.ids[0][0]);
     }
+    /* Places in the batch move up while the caches differ; the window moves after 12 tokens. */
+    for (uint64_t round = 0; round < 20; round++) {
+        options = options_for(&one, 50);
+        options.stories = STORIES;
+        options.sampler.temperature = 1;
+        options.seed = 11;
+        for (uint64_t j = 0; j < STORIES; j++)
+            one.ends[j] = 1 + (int64_t)random_below(round, RANDOM_TEST, j, 18);
+        run(model, prompt, 20, &options);
+        for (int64_t j = 0; j < STORIES; j++) {
+            assert_int_equal(one.count[j], one.ends[j]);
+            assert_memory_equal(all.ids[j], one.ids[j], (size_t)one.ends[j] * sizeof all.ids[0][0]);
+        }
+    }
     options = options_for(&again, 50);
     options.sampler.temperature = 1;
     options.seed = 11;
     run(model, prompt, 20, &options); /* a batch of one is story 0 */
     assert_memory_equal(all.ids[0], again.ids[0], 50 * sizeof all.ids[0][0]);
     options.seed = 12;
-    again = (Told){.keep = -1};
+    again = (Told){0};
     run(model, prompt, 20, &options);
     assert_memory_not_equal(all.ids[0], again.ids[0], 50 * sizeof all.ids[0][0]);
     model_free(model);
