@@ -138,7 +138,7 @@ static void print_listing(const Listing *listing) {
     }
     for (int64_t i = 0; i < listing->count; i++) {
         const Listed *item = &listing->items[i];
-        char shape[128] = "", *at = shape;
+        char shape[SAFETENSORS_MAX_RANK * 24] = "", *at = shape; /* " x " and 20 digits */
         for (int d = 0; d < item->rank; d++)
             at += snprintf(at, (size_t)(shape + sizeof shape - at), "%s%" PRId64, d ? " x " : "",
                            item->shape[d]);

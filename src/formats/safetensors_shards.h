@@ -10,8 +10,8 @@ typedef struct SafetensorsShards {
     int count;
 } SafetensorsShards;
 
-/* Opens them all; `path` may also be a single file. Errors: none there, a broken one, an index that names files elsewhere. Nothing to
- * close on error. */
+/* Opens them all; `path` may also be a single file. Errors: none there, a broken one, an index that
+ * names files elsewhere. Nothing to close on error. */
 bool safetensors_shards_open(SafetensorsShards *shards, const char *path, Error *error);
 void safetensors_shards_close(SafetensorsShards *shards);
 

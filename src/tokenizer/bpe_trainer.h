@@ -31,10 +31,10 @@ typedef struct BpeStats {
     bool stopped_early; /* no pair was left before vocab_size was reached */
 } BpeStats;
 
-/* Trains on files ("-": standard input). Ids: special tokens in the order given (repeated ones once; one that is a single
- * byte shares the byte's id), then the 256 bytes, then the merges. `options` and `stats` may be
- * NULL. Errors: a file that cannot be read, a bad special token, vocab_size below 256 plus the
- * special tokens or above 2^30. */
+/* Trains on files ("-": standard input). Ids: special tokens in the order given (repeated ones once;
+ * one that is a single byte shares the byte's id), then the 256 bytes, then the merges. `options` and
+ * `stats` may be NULL. Errors: a file that cannot be read, a bad special token, vocab_size below 256
+ * plus the special tokens or above 2^30. */
 Tokenizer *bpe_train(const char *const *paths, int path_count, int64_t vocab_size,
                      const char *const *specials, int special_count, const BpeOptions *options,
                      BpeStats *stats, Error *error);

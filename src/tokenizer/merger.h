@@ -1,10 +1,11 @@
 /* Applies the merges to one pre-token: the inner step of encoding.
  *
- * The rule (Sennrich et al. 2016): of all pairs of neighbours, take the one whose merge has the lowest
- * rank, merge all its places from left to right (see one_place in tokenizer.h for the other custom),
- * and begin again until no pair has a merge. It is neither the longest match nor greedy from the left. Three ways to do it, with equal results:
- * short pre-tokens by scanning for the lowest rank; long ones with a queue of places;
- * very long ones window by window, so that memory stays bounded whatever the length. */
+ * The rule (Sennrich et al. 2016): of all pairs of neighbours, take the one whose merge has the
+ * lowest rank, merge all its places from left to right (or only the first one: see one_place in
+ * tokenizer.h), and begin again until no pair has a merge. It is neither the longest match nor greedy
+ * from the left. Three ways to do it, with equal results: short pre-tokens by scanning for the lowest
+ * rank; long ones with a queue of places; very long ones window by window, so that memory stays
+ * bounded whatever the length. */
 #ifndef TINYLM_TOKENIZER_MERGER_H
 #define TINYLM_TOKENIZER_MERGER_H
 

@@ -20,8 +20,9 @@ typedef struct FileText {
 Tokenizer *tokenizer_read_gpt2(FileText vocab, FileText merges, FileText specials, Error *error);
 
 /* Hugging Face tokenizer.json, if it is a byte-level BPE with the GPT-2 pattern; anything that would
- * change the ids (another model, normalizer, pre-tokenizer, template, …) is refused by name. Settings
- * for truncation and padding are left aside. */
+ * change the ids (another model, normalizer, pre-tokenizer, template, added tokens that strip blanks or
+ * that two passes would find in another order, …) is refused by name. Its merges are applied one place
+ * at a time. Settings for truncation and padding are left aside. */
 Tokenizer *tokenizer_read_huggingface(FileText file, Error *error);
 
 /* tiktoken: lines "base64 rank", of a tokenizer that splits text by GPT-2's pattern (gpt2, r50k, p50k);
