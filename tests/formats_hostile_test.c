@@ -1,4 +1,6 @@
 /* GGUF and llama2.c files that lie: the shared ones, and every kind made here. */
+#include <math.h>
+
 #include "model_files.h"
 
 #include "formats/gguf.h"
@@ -212,6 +214,64 @@ static void test_gguf_tensors(void **state) {
     accept(); /* in any order */
 }
 
+/* The data begins at a multiple of general.alignment, whatever that is. */
+static void test_gguf_alignment(void **state) {
+    (void)state;
+    for (uint32_t alignment = 1; alignment <= 256; alignment *= 2) {
+        begin(3, 1, 1);
+        put_text("general.alignment"), put32(GGUF_UINT32), put32(alignment);
+        put_tensor("w", 1, 2, GGUF_TENSOR_F32, 0);
+        while (used % alignment != 0) put("", 1);
+        put((const float[]){3, 5}, 8);
+        Gguf file;
+        Error error;
+        if (!gguf_parse(&file, bytes, used, "x.gguf", &error)) fail_msg("%s", error.message);
+        real values[2];
+        assert_true(gguf_to_real(gguf_tensor(&file, "w"), values));
+        assert_true(values[0] == 3 && values[1] == 5);
+        gguf_close(&file);
+    }
+}
+
+/* Every type of number as an integer and as a real number. */
+static void test_gguf_numbers(void **state) {
+    (void)state;
+    static const struct {
+        GgufType type;
+        uint64_t bits;
+        bool whole;
+        double value;
+    } cases[] = {
+        {GGUF_UINT8, 0xFF, true, 255},
+        {GGUF_INT8, 0xFF, true, -1},
+        {GGUF_UINT16, 0x8001, true, 32769},
+        {GGUF_INT16, 0x8001, true, -32767},
+        {GGUF_UINT32, 0xFFFFFFFF, true, 4294967295.0},
+        {GGUF_INT32, 0xFFFFFFFF, true, -1},
+        {GGUF_UINT64, UINT64_C(1) << 62, true, 4611686018427387904.0},
+        {GGUF_UINT64, UINT64_C(1) << 63, false, NAN}, /* fits no int64_t */
+        {GGUF_INT64, UINT64_C(1) << 63, true, -9223372036854775808.0},
+        {GGUF_FLOAT32, 0x40200000, false, 2.5},
+        {GGUF_FLOAT64, UINT64_C(0x4004000000000000), false, 2.5},
+        {GGUF_BOOL, 1, false, NAN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(3, 0, 1);
+        put_text("key"), put32(cases[i].type), put64(cases[i].bits);
+        Gguf file;
+        Error error;
+        if (!gguf_parse(&file, bytes, used, "x.gguf", &error)) fail_msg("%s", error.message);
+        const GgufValue *value = gguf_value(&file, "key");
+        int64_t whole;
+        double number;
+        assert_int_equal(gguf_integer(value, 0, &whole), cases[i].whole);
+        if (cases[i].whole) assert_true((double)whole == cases[i].value);
+        assert_int_equal(gguf_number(value, 0, &number), !isnan(cases[i].value));
+        if (!isnan(cases[i].value)) assert_true(number == cases[i].value);
+        gguf_close(&file);
+    }
+}
+
 /* ---- whole models, cut and changed ---- */
 
 static void damage(ModelFormat format, const char *name) {
@@ -283,7 +343,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shared_gguf),     cmocka_unit_test(test_shared_llama2c),
         cmocka_unit_test(test_gguf_headers),    cmocka_unit_test(test_gguf_values),
-        cmocka_unit_test(test_gguf_tensors),    cmocka_unit_test(test_damaged_gguf),
+        cmocka_unit_test(test_gguf_tensors),    cmocka_unit_test(test_gguf_alignment),
+        cmocka_unit_test(test_gguf_numbers),    cmocka_unit_test(test_damaged_gguf),
         cmocka_unit_test(test_damaged_llama2c), cmocka_unit_test(test_what_is_no_model),
     };
     return cmocka_run_group_tests_name("hostile files", tests, make_scratch, remove_scratch);
