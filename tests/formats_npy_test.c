@@ -153,6 +153,13 @@ static void test_refusals(void **state) {
 
     size_t size;
     char *bytes = read_bytes(make_file(2, good, 64, ids, 6), &size);
+    char *long_header = allocate(12 + 0x10100, 1); /* the length's third byte counts */
+    memset(long_header, ' ', 12 + 0x10100);
+    memcpy(long_header, bytes, 12 + strlen(good));
+    memcpy(long_header + 8, (const uint8_t[]){0, 1, 1, 0}, 4);
+    write_bytes(scratch_path("long.npy"), long_header, 12 + 0x10100);
+    refuse(scratch_path("long.npy"), "65792");
+    free(long_header);
     for (size_t cut = 0; cut < size; cut++) { /* every truncation */
         const char *path = scratch_path("cut.npy");
         write_bytes(path, bytes, cut);
