@@ -74,6 +74,7 @@ static void test_empty(void **state) {
 /* Until it is committed a file is not there; an id that does not fit means it never is. */
 static void test_atomic(void **state) {
     (void)state;
+    char *temporary = string_format("%s.tmp.%ld", scratch_path("atomic.npy"), (long)getpid());
     NpyWriter writer;
     Error error;
     const char *path = scratch_path("atomic.npy");
@@ -81,13 +82,17 @@ static void test_atomic(void **state) {
     assert_true(npy_writer_open(&writer, path, NPY_UINT16, &error));
     assert_true(npy_writer_write(&writer, ids, 1));
     assert_false(file_exists(path));
+    assert_true(file_exists(temporary));
     assert_false(npy_writer_write(&writer, ids, 3));
     assert_false(npy_writer_commit(&writer, &error));
     assert_non_null(strstr(error.message, "65536"));
     assert_false(file_exists(path));
+    assert_false(file_exists(temporary));
     assert_true(npy_writer_open(&writer, path, NPY_UINT16, &error));
     npy_writer_abort(&writer);
     assert_false(file_exists(path));
+    assert_false(file_exists(temporary));
+    free(temporary);
 }
 
 static void test_versions_and_spellings(void **state) {
