@@ -234,6 +234,29 @@ static void test_tokenizer_travels(void **state) {
     model_file_free(&file);
 }
 
+/* A token that begins texts and another one that ends them: Hugging Face and GGUF name both. */
+static void test_start_and_end_travel(void **state) {
+    (void)state;
+    Error error;
+    ModelConfig config = small_config();
+    ModelFile file = small_file(&config, true);
+    assert_true(tokenizer_add_token(file.tokenizer.bpe, 265, (const uint8_t *)"<end>", 5, &error) &&
+                tokenizer_add_special(file.tokenizer.bpe, "<end>", &error));
+    model_tokenizer_set_end(&file.tokenizer, 265);
+    model_tokenizer_set_start(&file.tokenizer, 264); /* no special token: not taken */
+    for (int format = MODEL_TINYLM; format <= MODEL_GGUF; format++) {
+        const char *path = numbered_path("ends", format, ENDINGS[format]);
+        write_model(&file, (ModelFormat)format, path);
+        ModelFile back = read_model(path);
+        assert_int_equal(model_tokenizer_start(&back.tokenizer), 0);
+        assert_int_equal(model_tokenizer_end(&back.tokenizer), format == MODEL_TINYLM ? 0 : 265);
+        assert_true(model_tokenizer_ends(&back.tokenizer, 265) == (format != MODEL_TINYLM));
+        assert_int_equal(file.warning_count, 1); /* of the first */
+        model_file_free(&back);
+    }
+    model_file_free(&file);
+}
+
 /* What llama2.c's `run` makes of a text is what our merges make of it, ids renumbered. */
 static void test_llama2c_ids(void **state) {
     (void)state;
@@ -498,19 +521,13 @@ static void test_interrupted_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_row_order),
-        cmocka_unit_test(test_scaling_survives),
-        cmocka_unit_test(test_foreign_yarn),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_nothing_half_written),
-        cmocka_unit_test(test_tokenizer_travels),
-        cmocka_unit_test(test_llama2c_ids),
-        cmocka_unit_test(test_llama2c_special),
-        cmocka_unit_test(test_llama2c_neighbours),
-        cmocka_unit_test(test_llama2c_decoding),
-        cmocka_unit_test(test_half_gguf),
-        cmocka_unit_test(test_foreign_gguf_tokenizers),
+        cmocka_unit_test(test_round_trips),        cmocka_unit_test(test_row_order),
+        cmocka_unit_test(test_scaling_survives),   cmocka_unit_test(test_foreign_yarn),
+        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_nothing_half_written),
+        cmocka_unit_test(test_tokenizer_travels),  cmocka_unit_test(test_start_and_end_travel),
+        cmocka_unit_test(test_llama2c_ids),        cmocka_unit_test(test_llama2c_special),
+        cmocka_unit_test(test_llama2c_neighbours), cmocka_unit_test(test_llama2c_decoding),
+        cmocka_unit_test(test_half_gguf),          cmocka_unit_test(test_foreign_gguf_tokenizers),
         cmocka_unit_test(test_interrupted_folder),
     };
     return cmocka_run_group_tests_name("model formats", tests, make_scratch, remove_scratch);

@@ -63,7 +63,7 @@ static inline Tokenizer *small_tokenizer(void) {
 
 static inline ModelFile small_file(const ModelConfig *config, bool with_tokenizer) {
     ModelFile file = {.model = small_model(config), .path = string_copy("memory")};
-    if (with_tokenizer) file.tokenizer.bpe = small_tokenizer();
+    if (with_tokenizer) model_tokenizer_take(&file.tokenizer, small_tokenizer(), NULL);
     return file;
 }
 

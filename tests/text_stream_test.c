@@ -14,14 +14,16 @@ static ModelTokenizer tokenizer;
 static int make_tokenizer(void **state) {
     (void)state;
     Error error;
-    tokenizer.bpe = tokenizer_new();
-    tokenizer_add_token(tokenizer.bpe, END, (const uint8_t *)"<|endoftext|>", 13, &error);
-    tokenizer_add_special(tokenizer.bpe, "<|endoftext|>", &error);
+    Tokenizer *bpe = tokenizer_new();
+    tokenizer_add_token(bpe, END, (const uint8_t *)"<|endoftext|>", 13, &error);
+    tokenizer_add_special(bpe, "<|endoftext|>", &error);
     for (int b = 0; b < 256; b++)
-        tokenizer_add_token(tokenizer.bpe, 1 + b, &(uint8_t){(uint8_t)b}, 1, &error);
-    tokenizer_add_token(tokenizer.bpe, HELLO, (const uint8_t *)"Hello", 5, &error);
-    tokenizer_add_token(tokenizer.bpe, ACCENT, (const uint8_t *)"o\xC3", 2, &error); /* half an ö */
-    return !tokenizer_add_token(tokenizer.bpe, AB, (const uint8_t *)"ab", 2, &error);
+        tokenizer_add_token(bpe, 1 + b, &(uint8_t){(uint8_t)b}, 1, &error);
+    tokenizer_add_token(bpe, HELLO, (const uint8_t *)"Hello", 5, &error);
+    tokenizer_add_token(bpe, ACCENT, (const uint8_t *)"o\xC3", 2, &error); /* half an ö */
+    tokenizer_add_token(bpe, AB, (const uint8_t *)"ab", 2, &error);
+    model_tokenizer_take(&tokenizer, bpe, NULL);
+    return 0;
 }
 
 static int free_tokenizer(void **state) {

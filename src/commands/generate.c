@@ -49,7 +49,7 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         OPTION_TEXT("--tokenizer", "PATH", &a->tokenizer,
                     "a tokenizer in place of the model's own"),
         OPTION_TEXT("--prompt", "TEXT", &a->prompt,
-                    "how the story begins (default: with <|endoftext|>, not shown)"),
+                    "how the story begins (default: with the token between stories, not shown)"),
         OPTION_TEXT("--prompt-file", "FILE", &a->prompt_file,
                     "the prompt from a file, or - for stdin"),
         OPTION_TEXT("--prompt-ids", "IDS", &a->prompt_ids,

@@ -113,12 +113,22 @@ static bool fill_bpe(Tokenizer *bpe, const Lists *lists, Error *error) {
     return good;
 }
 
-static bool read_bpe(ModelFile *file, const Lists *lists, const char *path, Error *error) {
+static int64_t read_id(const Gguf *gguf, const char *key) {
+    const GgufValue *value = gguf_value(gguf, key);
+    int64_t id = -1;
+    return value && value->type != GGUF_ARRAY && gguf_integer(value, 0, &id) ? id : -1;
+}
+
+static bool read_bpe(ModelFile *file, const Gguf *gguf, const Lists *lists, const char *path,
+                     Error *error) {
     Error cause = {""};
     if (!lists->merges) return error_set(error, "%s: has no tokenizer.ggml.merges", path);
-    file->tokenizer.bpe = tokenizer_new();
-    if (fill_bpe(file->tokenizer.bpe, lists, &cause)) return true;
-    return error_set(error, "%s: its tokenizer is damaged: %s", path, cause.message);
+    Tokenizer *bpe = tokenizer_new();
+    bool good = fill_bpe(bpe, lists, &cause);
+    model_tokenizer_take(&file->tokenizer, bpe, NULL);
+    model_tokenizer_set_start(&file->tokenizer, read_id(gguf, "tokenizer.ggml.bos_token_id"));
+    model_tokenizer_set_end(&file->tokenizer, read_id(gguf, "tokenizer.ggml.eos_token_id"));
+    return good || error_set(error, "%s: its tokenizer is damaged: %s", path, cause.message);
 }
 
 static bool read_pieces(ModelFile *file, const Lists *lists, const char *path, Error *error) {
@@ -204,7 +214,7 @@ bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Er
     Lists lists;
     if (!find_lists(gguf, &lists, path, error)) return false;
     if (lists.tokens && key_is(gguf, "tokenizer.ggml.model", "gpt2")) {
-        if (like_gpt2(gguf)) return read_bpe(file, &lists, path, error);
+        if (like_gpt2(gguf)) return read_bpe(file, gguf, &lists, path, error);
         model_file_warn(file,
                         "its tokenizer splits text in another way than GPT-2's, or adds tokens; "
                         "only ids can be used");
@@ -316,10 +326,7 @@ void gguf_tokenizer_write(const ModelFile *file, GgufWriter *writer) {
         add_pieces(tokenizer->pieces, writer);
     else
         gguf_add_string(writer, "tokenizer.ggml.model", "no_vocab");
-    int64_t start = model_tokenizer_start(tokenizer);
-    if (start >= 0) {
-        int64_t end = tokenizer->pieces ? LLAMA2C_END : start;
-        gguf_add_uint32(writer, "tokenizer.ggml.bos_token_id", (uint32_t)start);
-        gguf_add_uint32(writer, "tokenizer.ggml.eos_token_id", (uint32_t)end);
-    }
+    int64_t start = model_tokenizer_start(tokenizer), end = model_tokenizer_end(tokenizer);
+    if (start >= 0) gguf_add_uint32(writer, "tokenizer.ggml.bos_token_id", (uint32_t)start);
+    if (end >= 0) gguf_add_uint32(writer, "tokenizer.ggml.eos_token_id", (uint32_t)end);
 }

@@ -288,12 +288,26 @@ static bool read_weights(ModelFile *file, const char *path, const ModelConfig *c
     return read;
 }
 
+/* An id of config.json, the first one of a list, or -1. */
+static int64_t read_id(const cJSON *config, const char *key) {
+    const cJSON *item = json_get(config, key);
+    if (cJSON_IsArray(item)) item = cJSON_GetArrayItem(item, 0);
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (int64_t)item->valueint : -1;
+}
+
 /* A tokenizer of another kind than ours leaves the model usable with ids. */
-static void read_tokenizer(ModelFile *file, const char *directory) {
+static void read_tokenizer(ModelFile *file, const char *directory, const char *config_path) {
     Error error = {""};
-    file->tokenizer.bpe = tokenizer_load(directory, &error);
-    if (!file->tokenizer.bpe)
+    Tokenizer *bpe = tokenizer_load(directory, &error);
+    if (!bpe) {
         model_file_warn(file, "its tokenizer cannot be used, only ids can: %s", error.message);
+        return;
+    }
+    model_tokenizer_take(&file->tokenizer, bpe, NULL);
+    cJSON *config = json_read(config_path, CONFIG_LIMIT, &error);
+    model_tokenizer_set_start(&file->tokenizer, read_id(config, "bos_token_id"));
+    model_tokenizer_set_end(&file->tokenizer, read_id(config, "eos_token_id"));
+    cJSON_Delete(config);
 }
 
 bool huggingface_read(ModelFile *file, const char *path, Error *error) {
@@ -302,7 +316,7 @@ bool huggingface_read(ModelFile *file, const char *path, Error *error) {
     char *config_path = path_join(directory, "config.json");
     bool read =
         read_config(config_path, &config, error) && read_weights(file, path, &config, error);
-    if (read) read_tokenizer(file, directory);
+    if (read) read_tokenizer(file, directory, config_path);
     free(config_path);
     free(directory);
     return read;

@@ -45,12 +45,12 @@ static void put_scaling(JsonWriter *writer, const RopeScaling *scaling) {
 }
 
 static void put_special_ids(JsonWriter *writer, const ModelTokenizer *tokenizer) {
-    int64_t end = model_tokenizer_start(tokenizer);
+    int64_t ids[] = {model_tokenizer_start(tokenizer), model_tokenizer_end(tokenizer)};
     static const char *const keys[] = {"bos_token_id", "eos_token_id"};
     for (int i = 0; i < 2; i++) {
         json_key(writer, keys[i]);
-        if (end >= 0)
-            json_put_whole(writer, end);
+        if (ids[i] >= 0)
+            json_put_whole(writer, ids[i]);
         else
             json_put_null(writer);
     }
@@ -94,16 +94,24 @@ static char *generation_text(const ModelFile *file, size_t *length) {
     return json_writer_finish(&writer, length);
 }
 
+static void put_special_token(JsonWriter *writer, const char *key, const Tokenizer *bpe,
+                              int64_t id) {
+    if (id < 0) return;
+    size_t length;
+    const uint8_t *bytes = tokenizer_token(bpe, (uint32_t)id, &length);
+    char *text = string_format("%.*s", (int)length, (const char *)bytes);
+    json_member_string(writer, key, text);
+    free(text);
+}
+
 static char *tokenizer_config_text(const ModelFile *file, size_t *length) {
     JsonWriter writer = {0};
     json_begin_object(&writer, JSON_ON_LINES);
     json_member_string(&writer, "tokenizer_class", "PreTrainedTokenizerFast");
     json_member_whole(&writer, "model_max_length", file->model->config.context_length);
     json_member_bool(&writer, "clean_up_tokenization_spaces", false);
-    if (model_tokenizer_start(&file->tokenizer) >= 0) {
-        json_member_string(&writer, "bos_token", "<|endoftext|>");
-        json_member_string(&writer, "eos_token", "<|endoftext|>");
-    }
+    put_special_token(&writer, "bos_token", file->tokenizer.bpe, file->tokenizer.start);
+    put_special_token(&writer, "eos_token", file->tokenizer.bpe, file->tokenizer.end);
     json_end(&writer);
     return json_writer_finish(&writer, length);
 }

@@ -167,14 +167,18 @@ bool llama2c_read(ModelFile *file, const char *path, const char *tokenizer, Erro
 /* ---- writing: byte-level BPE as scored pieces ---- */
 
 /* Our ids in llama2.c's order: -1 where there is none. `run` needs <unk>, <s>, </s>, the 256 bytes in
- * order; then come all other tokens. <|endoftext|>, which begins and ends our texts, is <s>. */
-static int64_t *number_rows(const Tokenizer *bpe, int64_t *count) {
-    int64_t start = tokenizer_special_id(bpe, "<|endoftext|>"), size = tokenizer_vocab_size(bpe);
+ * order; then come all other tokens. The id that begins our texts is <s>; one of its own that ends
+ * them is </s>. */
+static int64_t *number_rows(const ModelTokenizer *tokenizer, int64_t *count) {
+    const Tokenizer *bpe = tokenizer->bpe;
+    int64_t start = tokenizer->start, end = tokenizer->end, size = tokenizer_vocab_size(bpe);
     int64_t *rows = allocate((size_t)size + LLAMA2C_FIRST_BYTE + 256, sizeof *rows);
     bool *used = allocate_zeroed((size_t)size, sizeof *used);
-    rows[LLAMA2C_UNKNOWN] = rows[LLAMA2C_END] = -1;
+    rows[LLAMA2C_UNKNOWN] = -1;
     rows[LLAMA2C_BEGIN] = start;
+    rows[LLAMA2C_END] = end == start ? -1 : end;
     if (start >= 0) used[start] = true;
+    if (end >= 0) used[end] = true;
     for (int byte = 0; byte < 256; byte++) {
         uint32_t id = bpe->id_of_byte[byte];
         rows[LLAMA2C_FIRST_BYTE + byte] = id == TOKEN_NONE ? -1 : (int64_t)id;
@@ -352,7 +356,7 @@ bool llama2c_write(ModelFile *file, const char *path, Error *error) {
     int64_t *rows = NULL;
     Llama2cTokenizer *pieces = NULL;
     if (tokenizer->bpe) {
-        output.rows = rows = number_rows(tokenizer->bpe, &output.row_count);
+        output.rows = rows = number_rows(tokenizer, &output.row_count);
         pieces = make_pieces(tokenizer->bpe, rows, output.row_count, error);
         /* 0xFF occurs in no text, so training has made its logit as low as any */
         uint32_t rare = tokenizer->bpe->id_of_byte[0xFF];

@@ -116,7 +116,7 @@ static bool override_tokenizer(ModelFile *file, const char *path, Error *error) 
     Tokenizer *bpe = tokenizer_load(path, error);
     if (!bpe) return false;
     model_tokenizer_free(&file->tokenizer);
-    file->tokenizer.bpe = bpe;
+    model_tokenizer_take(&file->tokenizer, bpe, NULL);
     return true;
 }
 

@@ -6,6 +6,32 @@ void model_tokenizer_free(ModelTokenizer *tokenizer) {
     *tokenizer = (ModelTokenizer){0};
 }
 
+static int64_t default_separator(const Tokenizer *bpe) {
+    int64_t id = tokenizer_special_id(bpe, "<|endoftext|>");
+    if (id >= 0) return id;
+    for (int i = 0; i < bpe->specials.count; i++)
+        if (id < 0 || bpe->specials.tokens[i].id < id) id = bpe->specials.tokens[i].id;
+    return id;
+}
+
+void model_tokenizer_take(ModelTokenizer *tokenizer, Tokenizer *bpe, const char *separator) {
+    int64_t id = separator ? tokenizer_special_id(bpe, separator) : -1;
+    if (id < 0) id = default_separator(bpe);
+    *tokenizer = (ModelTokenizer){.bpe = bpe, .start = id, .end = id};
+}
+
+static bool is_special(const ModelTokenizer *tokenizer, int64_t id) {
+    return tokenizer->bpe && id >= 0 && id < tokenizer_vocab_size(tokenizer->bpe) &&
+           tokenizer_is_special(tokenizer->bpe, (uint32_t)id);
+}
+
+void model_tokenizer_set_start(ModelTokenizer *tokenizer, int64_t id) {
+    if (is_special(tokenizer, id)) tokenizer->start = id;
+}
+void model_tokenizer_set_end(ModelTokenizer *tokenizer, int64_t id) {
+    if (is_special(tokenizer, id)) tokenizer->end = id;
+}
+
 bool model_tokenizer_present(const ModelTokenizer *tokenizer) {
     return tokenizer->bpe || tokenizer->pieces;
 }
@@ -32,11 +58,16 @@ const uint8_t *model_tokenizer_bytes(const ModelTokenizer *tokenizer, uint32_t p
 }
 
 int64_t model_tokenizer_start(const ModelTokenizer *tokenizer) {
-    if (tokenizer->bpe) return tokenizer_special_id(tokenizer->bpe, "<|endoftext|>");
+    if (tokenizer->bpe) return tokenizer->start;
     return tokenizer->pieces ? LLAMA2C_BEGIN : -1;
 }
 
+int64_t model_tokenizer_end(const ModelTokenizer *tokenizer) {
+    if (tokenizer->bpe) return tokenizer->end;
+    return tokenizer->pieces ? LLAMA2C_END : -1;
+}
+
 bool model_tokenizer_ends(const ModelTokenizer *tokenizer, uint32_t id) {
-    if (tokenizer->pieces) return id == LLAMA2C_BEGIN || id == LLAMA2C_END;
-    return model_tokenizer_start(tokenizer) == (int64_t)id;
+    if (tokenizer->pieces && id == LLAMA2C_BEGIN) return true;
+    return model_tokenizer_end(tokenizer) == (int64_t)id;
 }

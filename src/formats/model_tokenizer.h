@@ -10,7 +10,16 @@
 typedef struct ModelTokenizer {
     Tokenizer *bpe;
     Llama2cTokenizer *pieces;
+    int64_t start, end; /* of `bpe`: the ids that begin and end a text, -1 for none */
 } ModelTokenizer;
+
+/* Takes over a BPE tokenizer. Its texts begin and end with the special token `separator`; when that is
+ * NULL or no such token is there, with <|endoftext|>, or else with the special token of the lowest id,
+ * which is the first one that our tokenizers were given. */
+void model_tokenizer_take(ModelTokenizer *tokenizer, Tokenizer *bpe, const char *separator);
+/* What a file says of them: counts where the id is a special token. */
+void model_tokenizer_set_start(ModelTokenizer *tokenizer, int64_t id);
+void model_tokenizer_set_end(ModelTokenizer *tokenizer, int64_t id);
 
 void model_tokenizer_free(ModelTokenizer *tokenizer);
 bool model_tokenizer_present(const ModelTokenizer *tokenizer);
@@ -29,10 +38,11 @@ bool model_tokenizer_encode(const ModelTokenizer *tokenizer, const uint8_t *text
 const uint8_t *model_tokenizer_bytes(const ModelTokenizer *tokenizer, uint32_t previous,
                                      uint32_t id, size_t *length);
 
-/* The id that begins a text without prompt and ends every text: <|endoftext|> (or <s>); -1 when
- * there is none. */
+/* The id that begins a text without prompt (<|endoftext|>, <s>) and the one that ends a text
+ * (<|endoftext|>, </s>); -1 when there is none. */
 int64_t model_tokenizer_start(const ModelTokenizer *tokenizer);
-/* Whether a text ends with this id: <|endoftext|>, <s> or </s>. */
+int64_t model_tokenizer_end(const ModelTokenizer *tokenizer);
+/* Whether a text ends with this id: that of the end, and for pieces <s> too. */
 bool model_tokenizer_ends(const ModelTokenizer *tokenizer, uint32_t id);
 
 #endif

@@ -56,13 +56,29 @@ static bool check_tokenizer(const ModelFile *file, const char *directory, const 
                      tokenizer);
 }
 
+/* The special token that separated the documents in training, the first one of the config, for the
+ * caller to free; NULL in a folder that was converted from elsewhere. */
+static char *read_separator(const char *directory) {
+    char *path = path_join(directory, "config.json");
+    cJSON *config = json_read(path, CONFIG_LIMIT, NULL);
+    const cJSON *specials = json_get(json_get(config, "tokenizer"), "special_tokens");
+    const char *first = cJSON_GetStringValue(cJSON_GetArrayItem(specials, 0));
+    char *separator = first ? string_copy(first) : NULL;
+    cJSON_Delete(config);
+    free(path);
+    return separator;
+}
+
 /* The tokenizer of a run directory, when it has one. */
 static bool read_tokenizer(ModelFile *file, const char *directory, Error *error) {
     char *bpe = path_join(directory, "tokenizer"), *pieces = path_join(directory, "tokenizer.bin");
     bool good = true;
     if (directory_exists(bpe)) {
-        file->tokenizer.bpe = tokenizer_load(bpe, error);
-        good = file->tokenizer.bpe && check_tokenizer(file, directory, bpe, error);
+        Tokenizer *own = tokenizer_load(bpe, error);
+        char *separator = own ? read_separator(directory) : NULL;
+        if (own) model_tokenizer_take(&file->tokenizer, own, separator);
+        good = own && check_tokenizer(file, directory, bpe, error);
+        free(separator);
     } else if (file_exists(pieces)) {
         file->tokenizer.pieces =
             llama2c_tokenizer_read(pieces, file->model->config.vocab_size, error);
@@ -150,9 +166,21 @@ static bool write_files(const ModelFile *file, const char *directory, Error *err
     return written;
 }
 
+/* Which tokens begin and end a text is not written: reading finds <|endoftext|>, or the first one. */
+static void check_ends(ModelFile *file) {
+    if (!file->tokenizer.bpe) return;
+    ModelTokenizer again;
+    model_tokenizer_take(&again, file->tokenizer.bpe, NULL);
+    if (again.start != file->tokenizer.start || again.end != file->tokenizer.end)
+        model_file_warn(file,
+                        "its texts begin and end with other tokens than <|endoftext|> or the first "
+                        "special one, and that is lost");
+}
+
 bool tinylm_write(ModelFile *file, const char *path, Error *error) {
     DirectoryWriter writer;
     if (!directory_writer_open(&writer, path, error)) return false;
+    check_ends(file);
     if (write_files(file, writer.temporary_path, error))
         return directory_writer_commit(&writer, error);
     directory_writer_abort(&writer);
