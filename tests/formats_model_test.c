@@ -476,8 +476,20 @@ static void test_half_gguf(void **state) {
         for (int64_t k = 0; k < parameter_size(part); k++)
             assert_true(b[k] - a[k] < 0.0005 && a[k] - b[k] < 0.0005);
     }
-    model_file_free(&file);
     model_file_free(&back);
+    /* the largest float16, what is just rounded to it, and what is too large */
+    static const struct {
+        float weight;
+        bool fits;
+    } large[] = {{65504, true}, {-65519.996F, true}, {65520, false}, {-1e30F, false}};
+    for (int i = 0; i < 4; i++) {
+        file.model->parameters.values[7] = (real)large[i].weight;
+        path = numbered_path("large", i, ".gguf");
+        assert_true(model_file_write(&file, MODEL_GGUF, path, true, &error) == large[i].fits);
+        assert_true(file_exists(path) == large[i].fits);
+        if (!large[i].fits) assert_non_null(strstr(error.message, "too large for f16"));
+    }
+    model_file_free(&file);
 }
 
 /* A signal in the middle of a folder, of a file in it, or just before it has its name. What was there

@@ -275,6 +275,21 @@ static real *rope_factors(const ModelConfig *config) {
     return factors;
 }
 
+/* float16 ends at 65504; what rounds to more would become infinite. */
+static bool fits_half(const Model *model, const char *path, Error *error) {
+    for (int64_t i = 0; i < model->parameters.part_count; i++) {
+        const Parameter *part = &model->parameters.parts[i];
+        const real *values = model->parameters.values + part->offset;
+        for (int64_t k = 0; part->rank == 2 && k < parameter_size(part); k++)
+            if (isfinite(values[k]) && fabs((double)values[k]) >= 65520)
+                return error_set(error,
+                                 "%s: %s has the weight %g, which is too large for f16; write it "
+                                 "as f32",
+                                 path, part->name, (double)values[k]);
+    }
+    return true;
+}
+
 static bool write_model(const ModelFile *file, GgufWriter *writer, const char *path, bool half,
                         Error *error) {
     const Model *model = file->model;
@@ -304,6 +319,7 @@ bool gguf_model_write(ModelFile *file, const char *path, bool half, Error *error
         return error_set(error, "%s: GGUF has no dynamic NTK scaling of positions", path);
     if (config->d_model / config->num_heads < 2)
         return error_set(error, "%s: heads of one element have no positions in GGUF", path);
+    if (half && !fits_half(file->model, path, error)) return false;
     GgufWriter *writer = gguf_writer_new();
     add_config(writer, config, half);
     gguf_tokenizer_write(file, writer);
