@@ -8,8 +8,9 @@
 #                                       changed alone and after a little more training -> runs/extend/
 #
 # Options: --output DIR, --steps N (stories), --task-steps N, --tokens N (evaluated on), --threads N
-# (0: all cores), and --set KEY=VALUE for the stories' config, such as other data. A run that is there
-# already is not repeated; one that was stopped goes on.
+# (0: all cores), --seed N (another chance: what differs from seed to seed is no difference between
+# schemes), and --set KEY=VALUE for the stories' config, such as other data. A run that is there already
+# is not repeated; one that was stopped goes on.
 #
 # Options for the programs are kept as words in one variable, and split where they are used:
 # shellcheck disable=SC2086,SC2048
@@ -22,15 +23,15 @@ fail() {
     exit 2
 }
 
-experiment='' output='' steps=400 task_steps=400 tokens=131072 threads=0 story_set=''
+experiment='' output='' steps=400 task_steps=400 tokens=131072 threads=0 seed=1337 story_set=''
 while [ $# -gt 0 ]; do
     case $1 in
     -h | --help)
-        sed -n '2,13s/^# \{0,1\}//p' scripts/experiments.sh
+        sed -n '2,14s/^# \{0,1\}//p' scripts/experiments.sh
         exit 0
         ;;
     positions | stories | tasks | extend) experiment=$1 ;;
-    --output | --steps | --task-steps | --tokens | --threads | --set)
+    --output | --steps | --task-steps | --tokens | --threads | --seed | --set)
         [ $# -ge 2 ] || fail "$1 needs a value"
         case $1 in
         --output) output=$2 ;;
@@ -38,6 +39,7 @@ while [ $# -gt 0 ]; do
         --task-steps) task_steps=$2 ;;
         --tokens) tokens=$2 ;;
         --threads) threads=$2 ;;
+        --seed) seed=$2 ;;
         --set)
             case $2 in *[\ \'\"]*) fail "--set cannot hold blanks or quotes here" ;; esac
             story_set="$story_set --set $2"
@@ -65,7 +67,7 @@ train() {
     shift
     ! grep -qs '^the run is in' "$run.out" || return 0
     echo "training $run" >&2
-    ./train $* --run "$run" --resume --threads "$threads" >"$run.out" 2>&1 || {
+    ./train $* --set "seed=$seed" --run "$run" --resume --threads "$threads" >"$run.out" 2>&1 || {
         tail -n 3 "$run.out" >&2
         return 1
     }
