@@ -77,6 +77,11 @@ repeated_run() {
 }
 check "1 thread: two runs are byte for byte equal" repeated_run 1
 check "4 threads: two runs are byte for byte equal" repeated_run 4
+# The environment may allow fewer threads than --threads asks for; every row must still be trained on.
+limited_run() {
+    OMP_THREAD_LIMIT=1 train limited --threads 4 && same_log first1 limited && same_weights first1 limited
+}
+check "OMP_THREAD_LIMIT=1 with 4 threads trains like 1 thread" limited_run
 
 thread_matrix() {
     library=$1

@@ -84,9 +84,16 @@ int parallel_start(int threads) {
     omp_set_dynamic(0); /* an explicit number is obeyed, also on a busy machine */
     omp_set_max_active_levels(1);
     omp_set_num_threads(threads);
-#pragma omp parallel
-    parallel_flush_denormals();
-    return threads;
+    int team = 0;
+#pragma omp parallel reduction(+ : team)
+    {
+        parallel_flush_denormals();
+        team++;
+    }
+    /* OMP_THREAD_LIMIT may give fewer than asked for. Work is shared out by the team's size, and a share
+     * without a thread would never be done. */
+    if (team < threads) omp_set_num_threads(team);
+    return team;
 }
 
 int parallel_threads(void) {

@@ -9,7 +9,8 @@ int parallel_available(void);
 
 /* Sets the team's size (0: all available processors), makes OpenBLAS single-threaded and flushes
  * denormals to zero in every thread. Call first thing in a program; whatever OMP_NUM_THREADS or
- * OPENBLAS_NUM_THREADS say, the result is the same. Returns the size.
+ * OPENBLAS_NUM_THREADS say, the result is the same. Returns the size, which is smaller than asked for
+ * where the environment has an OMP_THREAD_LIMIT below it.
  *
  * An OpenBLAS older than the processor (Debian 12's, on processors from 2023 on) does not recognise it
  * and takes kernels of 2004, ten times slower than what it has. Then, and only when the user has not
