@@ -219,6 +219,11 @@ static void test_not_finite(void **state) {
     assert_int_equal(step.optimizer.step, 0);
     for (int64_t i = 0; i < model->parameters.size; i++) assert_true(step.optimizer.m[i] == 0);
     free(before);
+    /* in the head: every hidden state is finite, the loss is not */
+    w2->data[5] = 0;
+    model->lm_head->data[7] = (real)NAN;
+    assert_false(train_step_run(&step, 41, 2.5e-3, &result, &error));
+    assert_non_null(strstr(error.message, "lm_head (head_loss)"));
     train_step_free(&step);
     model_free(model);
 }

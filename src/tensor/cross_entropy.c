@@ -70,6 +70,12 @@ static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, rea
         if (dw) multiply(V, C, count, 1, (MatmulOperand){scratch, V, true}, chunk, keep_w, dw, C);
         keep_w = 1;
     }
+    double total = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        double counts = loss->weights ? (double)loss->weights[r] : 1;
+        total += counts != 0 ? counts * (double)loss->losses[r] : 0;
+    }
+    node->output->data[0] = (real)(total * loss->scale);
 }
 
 static int64_t head_flops(const Node *node) {

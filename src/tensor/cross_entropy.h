@@ -5,7 +5,8 @@
  *   dz = w_n · scale · (softmax(z) − onehot(target));  dx_n = Wᵀ dz;  dW += dz x_nᵀ
  *
  * The gradients do not depend on anything computed later, so forward forms them at once while the
- * chunk of logits is in cache. */
+ * chunk of logits is in cache. The node's output, scale · Σ w_n loss_n, is there for the search for what
+ * is not finite; everybody else reads the losses. */
 #ifndef TINYLM_TENSOR_CROSS_ENTROPY_H
 #define TINYLM_TENSOR_CROSS_ENTROPY_H
 
