@@ -147,6 +147,16 @@ static void test_exp(void **state) {
     assert_true(real_exp(-HUGE_VALF) == 0);
     assert_true(isinf(real_exp((real)1000)));
     assert_true(isnan(real_exp((real)NAN)));
+#ifndef REAL_IS_double
+    /* whatever the low bits of a NaN hold: 2^n is put together from bits */
+    const uint32_t nans[] = {0x7FC00000, 0x7FC00001, 0xFFC00001,
+                             0x7F800001, 0x7FC000FF, 0xFFFFFFFF};
+    for (size_t i = 0; i < sizeof nans / sizeof *nans; i++) {
+        real x;
+        memcpy(&x, &nans[i], sizeof x);
+        assert_true(isnan(real_exp(x)));
+    }
+#endif
 }
 
 static Tensor *fake_parameter(Parameters *p, const char *name, int64_t rows, int64_t columns) {
