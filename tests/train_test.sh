@@ -61,6 +61,12 @@ cp short/checkpoint.safetensors behind/checkpoint.safetensors
 train cfg.json --run behind --threads 1 --resume
 check "log, samples and models ahead of the checkpoint are taken back" same_run whole behind
 
+# Killed after the last checkpoint, before its model: no step is left, but the model must still come.
+cp -r whole unwritten
+cp short/model.safetensors unwritten/model.safetensors
+train cfg.json --run unwritten --threads 1 --resume
+check "the model of the last step is written by resuming" same_run whole unwritten
+
 train whole/config.json --run again --threads 1
 check "config.json of a run repeats it" same_run whole again
 

@@ -87,7 +87,7 @@ static bool sample(Trainer *t, int64_t step, Error *error) {
 }
 
 /* The checkpoint first: were the program killed between the two files, resuming writes the model
- * again. */
+ * again, at the next checkpoint or, when no step is left, at once. */
 static bool save(Trainer *t, Error *error) {
     const TrainerSetup *setup = t->setup;
     if (!checkpoint_save(setup->run->checkpoint, setup->run->previous_checkpoint, setup->model,
@@ -188,8 +188,13 @@ bool trainer_run(const TrainerSetup *setup, const TrainerEvents *events, Trainer
     Trainer t = {.setup = setup, .events = events, .result = result, .start = omp_get_wtime()};
     *result = (TrainerResult){0};
     bool going = begin(&t, error);
-    if (going && setup->config->max_steps == 0)
+    /* No step to do: the model of max_steps 0, or of a run that was killed after its last checkpoint
+     * and before the model that belongs to it. */
+    if (going && result->state.step >= setup->config->max_steps) {
         going = model_weights_save(setup->model, setup->run->model, error);
+        if (going && result->state.step > 0 && events->saved)
+            events->saved(events->context, result->state.step);
+    }
     while (going && !result->stopped && result->state.step < setup->config->max_steps)
         going = iterate(&t, error);
     run_log_close(&t.log);

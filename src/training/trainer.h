@@ -51,8 +51,9 @@ typedef struct TrainerResult {
     Evaluation validation; /* of the last step; tokens 0 when there was none */
 } TrainerResult;
 
-/* Trains from the model's present weights, or from the checkpoint, up to max_steps. On an error the
- * last good checkpoint is what it was. */
+/* Trains from the model's present weights, or from the checkpoint, up to max_steps. When the
+ * checkpoint is there already, only the model is written. On an error the last good checkpoint is
+ * what it was. */
 bool trainer_run(const TrainerSetup *setup, const TrainerEvents *events, TrainerResult *result,
                  Error *error);
 
