@@ -12,6 +12,10 @@ cd "$work" || exit 1
 export PYTHONDONTWRITEBYTECODE=1
 export OMP_WAIT_POLICY=PASSIVE # tiny steps on a busy machine: waiting threads must not spin
 
+# for the variants with documents: bytes and a separator
+echo "no pairs" >text
+"$bin/tokenize" train --input text --vocab-size 257 --special '<|endoftext|>' --output tokenizer >output 2>&1 ||
+    sed 's/^/# /' output
 "$python" "$root/tests/parity/parity.py" make "$work" || exit 1
 for config in *.json; do
     for run in "${config%.json}.initial" "${config%.json}"; do

@@ -34,6 +34,7 @@ def with_defaults(config):
     model.setdefault("norm_eps", 1e-5)
     model.setdefault("ffn", "swiglu")
     model.setdefault("tie_embeddings", False)
+    model.setdefault("document_mask", False)
     if "d_ff" not in model:
         width = model["d_model"] * (8 / 3 if model["ffn"] == "swiglu" else 4)
         model["d_ff"] = 64 * math.ceil(width / 64)
@@ -139,10 +140,29 @@ def rmsnorm(x, gain, eps):
     return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * gain
 
 
-def attention(m, w, prefix, x):
-    """softmax(q k' / sqrt(C), causal) v, with what the positions add; heads joined; projected.
+SEPARATOR = 0  # the first special token, which has the first id
 
-    x (B, T, D).
+
+def hidden_keys(m, ids):
+    """(B, T, T), true where row i must not see key j: later, or of another document.
+
+    A separator is the last id of its document, so i and j belong together when as many separators
+    lie before one as before the other.
+    """
+    length = ids.shape[1]
+    future = torch.ones(length, length, dtype=torch.bool).triu(1).expand(len(ids), -1, -1)
+    if not m["document_mask"]:
+        return future
+    document = torch.tensor(
+        [[row[:i].count(SEPARATOR) for i in range(length)] for row in ids.tolist()]
+    )
+    return future | (document[:, :, None] != document[:, None, :])
+
+
+def attention(m, w, prefix, x, hidden):
+    """softmax(q k' / sqrt(C), masked) v, with what the positions add; heads joined; projected.
+
+    x (B, T, D), hidden (B, T, T).
     """
     batch, length, width = x.shape
     size = width // m["num_heads"]
@@ -156,8 +176,7 @@ def attention(m, w, prefix, x):
     group = m["num_heads"] // m["num_kv_heads"]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
     scores = position_reference.scores(m, w, prefix, q, k)
-    future = torch.ones(length, length, dtype=torch.bool).triu(1)
-    weights = torch.softmax(scores.masked_fill(future, -math.inf), -1)
+    weights = torch.softmax(scores.masked_fill(hidden[:, None], -math.inf), -1)
     mixed = position_reference.mix(m, w, prefix, weights, v)
     return mixed.transpose(1, 2).reshape(batch, length, width) @ w[prefix + "output_proj.weight"].T
 
@@ -191,17 +210,18 @@ def forward(config, weights, ids):
     def norm(x, name):
         return rmsnorm(x, w[name + ".weight"], m["norm_eps"])
 
+    hidden = hidden_keys(m, ids)
     x = position_reference.embed(m, w, w["token_embeddings.weight"][ids])
     for n in range(m["num_layers"]):
         layer = f"layers.{n}."
         if m["norm"] == "pre":
-            x = x + attention(m, w, layer + "attn.", norm(x, layer + "ln1"))
+            x = x + attention(m, w, layer + "attn.", norm(x, layer + "ln1"), hidden)
             x = x + feed_forward(m, w, layer + "ffn.", norm(x, layer + "ln2"))
         elif m["norm"] == "post":
-            x = norm(x + attention(m, w, layer + "attn.", x), layer + "ln1")
+            x = norm(x + attention(m, w, layer + "attn.", x, hidden), layer + "ln1")
             x = norm(x + feed_forward(m, w, layer + "ffn.", x), layer + "ln2")
         else:
-            x = x + attention(m, w, layer + "attn.", x)
+            x = x + attention(m, w, layer + "attn.", x, hidden)
             x = x + feed_forward(m, w, layer + "ffn.", x)
     if m["norm"] != "none":
         x = norm(x, "ln_final")

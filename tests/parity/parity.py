@@ -1,6 +1,7 @@
 """Trains tiny models in float64 by the definitions and compares them with what ./train logged.
 
-    parity.py make DIR      writes ids and one configuration DIR/NAME.json per variant
+    parity.py make DIR      writes ids and one configuration DIR/NAME.json per variant; DIR/tokenizer
+                            must hold a tokenizer of 257 tokens, the separator of documents first
     (./train DIR/NAME.json --run DIR/NAME.initial --set training.max_steps=0, and once more as it
     is with --run DIR/NAME)
     parity.py check DIR     one TAP line per variant
@@ -267,14 +268,61 @@ for scheme in POSITIONS:
         {"position": scheme, "num_kv_heads": 2},
         {"max_steps": 12},
     )
+# Attention inside of documents: with positions turned, added to the scores, looked up inside of
+# attention (in blocks of 64 rows, here more than one) and added to the embeddings, which go on from
+# document to document.
+MASKED = {"document_mask": True, "vocab_size": 257}
+VARIANTS |= {
+    "documents": (MASKED, {"batch_size": 5}),
+    "documents, half layout, one key-value head, no norm, accumulation, recomputed": (
+        {
+            **MASKED,
+            "num_kv_heads": 1,
+            "norm": "none",
+            "position": {"type": "rope", "layout": "half"},
+        },
+        {
+            "batch_size": 3,
+            "gradient_accumulation": 2,
+            "recompute": True,
+            "learning_rate": {"max": 2e-3, "warmup_steps": 5},
+        },
+    ),
+    "documents, alibi, tied": (
+        {**MASKED, "position": {"type": "alibi"}, "tie_embeddings": True},
+        {"batch_size": 5},
+    ),
+    "documents, t5": ({**MASKED, "position": {"type": "t5", "buckets": 8}}, {"batch_size": 5}),
+    "documents, shaw": (
+        {
+            **MASKED,
+            "position": {"type": "shaw", "max_distance": 5},
+            "num_kv_heads": 2,
+            "context_length": 80,
+        },
+        {"max_steps": 12},
+    ),
+    "documents, transformer_xl": (
+        {**MASKED, "position": {"type": "transformer_xl"}, "context_length": 80},
+        {"max_steps": 12, "recompute": True},
+    ),
+    "documents, learned, post-norm": (
+        {**MASKED, "position": {"type": "learned"}, "norm": "post"},
+        {"batch_size": 5},
+    ),
+}
 
 
 def variant(name, folder):
     config = copy.deepcopy(BASE)
     model, training = VARIANTS[name]
     config["name"] = file_name(name)
-    ids_path = os.path.join(folder, "many.npy" if name.startswith("many windows") else "one.npy")
+    files = {"many windows": "many.npy", "documents": "documents.npy"}
+    ids_path = os.path.join(folder, files.get(name.split(",")[0], "one.npy"))
     config["data"] = {"train": ids_path, "valid": ids_path}
+    if model.get("document_mask"):
+        tokenizer = os.path.join(folder, "tokenizer")
+        config["tokenizer"] = {"load": tokenizer, "special_tokens": ["<|endoftext|>"]}
     config["model"].update(model)
     config["training"].update(training)
     if config["model"]["d_ff"] is None:
@@ -292,6 +340,10 @@ def make(folder):
         ids = np.random.default_rng(5).integers(0, 40, count)
         ids[-1] = 60
         np.save(os.path.join(folder, name + ".npy"), ids.astype("<u2"))
+    # documents of 0 to 60 ids: some are empty, some longer than a window
+    lengths = np.random.default_rng(6).integers(0, 9, 40) ** 2 * 15 // 16
+    parts = [np.append(ids[:length].clip(min=1), reference.SEPARATOR) for length in lengths]
+    np.save(os.path.join(folder, "documents.npy"), np.concatenate(parts).astype("<u2"))
     for name in VARIANTS:
         path = os.path.join(folder, file_name(name) + ".json")
         with open(path, "w", encoding="utf-8") as file:
