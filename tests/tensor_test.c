@@ -358,6 +358,54 @@ static void test_cross_entropy_edges(void **state) {
     assert_true(one[0] == 0);
 }
 
+/* More rows than a chunk of logits has, weights and a gradient that is there already: loss and gradients
+ * as the formula says. */
+static void test_head_over_chunks(void **state) {
+    (void)state;
+    enum { N = 2500, C = 3, V = 7 };
+    Parameters p = {0};
+    Tensor *x = fake_parameter(&p, "x", N, C), *w = fake_parameter(&p, "head", V, C);
+    Error error;
+    assert_true(parameters_allocate(&p, &error));
+    for (int64_t i = 0; i < p.size; i++) p.values[i] = (real)draw();
+    real *weights = random_values(N), *losses = allocate(N, sizeof *losses);
+    int32_t *targets = allocate(N, sizeof *targets);
+    for (int i = 0; i < N; i++) targets[i] = i * 5 % V, weights[i] = i % 4 ? weights[i] + 1 : 0;
+    Tape tape;
+    tape_init(&tape, p.count);
+    tape.recording = true;
+    tape.gradients = allocate_zeroed((size_t)p.size, sizeof(real));
+    tape_begin_gradients(&tape);
+    for (int pass = 0; pass < 2; pass++) {
+        head_loss(&tape, x, w, &(HeadLoss){targets, weights, 0.25, losses, NULL});
+        tape_backward(&tape);
+        tape_reset(&tape);
+    }
+    real *expected = allocate_zeroed((size_t)p.size, sizeof(real));
+    for (int n = 0; n < N; n++) {
+        double z[V], sum = 0;
+        for (int j = 0; j < V; j++) {
+            z[j] = 0;
+            for (int c = 0; c < C; c++)
+                z[j] += (double)x->data[n * C + c] * (double)w->data[j * C + c];
+            sum += exp(z[j]);
+        }
+        assert_true(fabs((double)losses[n] - (log(sum) - z[targets[n]])) < 1e-5);
+        for (int j = 0; j < V; j++)
+            for (int c = 0; c < C; c++) {
+                double dz = 0.5 * (double)weights[n] * (exp(z[j]) / sum - (j == targets[n]));
+                expected[x->offset + n * C + c] += (real)(dz * (double)w->data[j * C + c]);
+                expected[w->offset + j * C + c] += (real)(dz * (double)x->data[n * C + c]);
+            }
+    }
+    assert_close(tape.gradients + x->offset, expected + x->offset, N * C, 1e-5);
+    assert_close(tape.gradients + w->offset, expected + w->offset, V * C, 1e-4);
+    void *all[] = {weights, losses, targets, tape.gradients, expected};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    tape_free(&tape);
+    parameters_free(&p);
+}
+
 /* Of equal logits the first one is the prediction, wherever they stand in a long row. With one column
  * that is 1 the weights are the logits. */
 static void test_predictions(void **state) {
@@ -509,6 +557,7 @@ int main(void) {
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_nothing_allowed),
         cmocka_unit_test(test_cross_entropy_edges),
+        cmocka_unit_test(test_head_over_chunks),
         cmocka_unit_test(test_predictions),
         cmocka_unit_test(test_memory_is_steady_and_predicted),
         cmocka_unit_test(test_recompute_takes_less),

@@ -21,7 +21,8 @@ typedef struct Panels {
 void panel_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Panels b,
                    real beta, real *c, int64_t ldc);
 
-/* from (rows, D) transposed to panels of D rows; columns beyond `rows` are 0. Takes panels_size(rows, D) reals at `to`. */
+/* from (rows, D) transposed to panels of D rows; columns beyond `rows` are 0. Takes
+ * panels_size(rows, D) reals at `to`. */
 Panels pack_transposed(int64_t rows, int64_t D, const real *from, real *to);
 int64_t panels_size(int64_t rows, int64_t D);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "formats/safetensors.h"
 
 #define FORMAT "tinylm-checkpoint-1"
@@ -90,6 +91,18 @@ static bool load_part(const Safetensors *file, const char *path, const char *pre
     return tensor && same;
 }
 
+static bool no_number(const char *path, const char *key, Error *error) {
+    return error_set(error, "%s: its metadata has no number \"%s\"; the file is not whole", path,
+                     key);
+}
+
+/* Whole and not negative: batches and schedule are functions of it. */
+static bool read_step(const Safetensors *file, const char *path, int64_t *step, Error *error) {
+    const char *text = safetensors_metadata(file, "step");
+    if (text && text_to_whole(text, step) && *step >= 0) return true;
+    return no_number(path, "step", error);
+}
+
 /* A number of the metadata. */
 static bool read_number(const Safetensors *file, const char *path, const char *key, double *value,
                         Error *error) {
@@ -97,8 +110,7 @@ static bool read_number(const Safetensors *file, const char *path, const char *k
     char *end = NULL;
     *value = text ? strtod(text, &end) : 0;
     if (text && *text && !*end) return true;
-    return error_set(error, "%s: its metadata has no number \"%s\"; the file is not whole", path,
-                     key);
+    return no_number(path, key, error);
 }
 
 static bool check_tokenizer(const Safetensors *file, const char *path, uint64_t expected,
@@ -119,8 +131,8 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
     Buffer buffers[3];
     int buffer_count = buffers_of(model, optimizer, buffers);
     const Parameters *p = &model->parameters;
-    double step = 0;
-    bool loaded = read_number(&file, path, "step", &step, error) &&
+    int64_t step;
+    bool loaded = read_step(&file, path, &step, error) &&
                   read_number(&file, path, "seconds", &state->seconds, error) &&
                   read_number(&file, path, "best_valid_loss", &state->best_valid_loss, error) &&
                   check_tokenizer(&file, path, state->tokenizer, error);
@@ -135,7 +147,7 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
             loaded =
                 load_part(&file, path, buffers[k].prefix, &p->parts[i], buffers[k].values, error);
     safetensors_close(&file);
-    optimizer->step = state->step = (int64_t)step;
+    if (loaded) optimizer->step = state->step = step;
     return loaded;
 }
 

@@ -1,9 +1,10 @@
 /* checkpoint.safetensors: everything a run needs to go on as if it had never stopped.
  *
  * Tensors: the weights under their names, and the optimizer's moments as optimizer.m.NAME and
- * optimizer.v.NAME. Metadata: format, step, seconds, best_valid_loss, tokenizer (its
- * fingerprint), config (the resolved JSON), and a checksum over the whole file. Written to a temporary file, flushed, the previous one kept as
- * checkpoint.previous.safetensors by a hard link, renamed: the final name is never absent. */
+ * optimizer.v.NAME. Metadata: format, step, seconds, best_valid_loss, tokenizer (its fingerprint),
+ * config (the resolved JSON), and a checksum over the whole file. No state of random numbers: they
+ * are functions of seed and step (base/random.h). Written to a temporary file, flushed, the previous
+ * one kept as checkpoint.previous.safetensors by a hard link, renamed: the final name is never absent. */
 #ifndef TINYLM_TRAINING_CHECKPOINT_H
 #define TINYLM_TRAINING_CHECKPOINT_H
 
@@ -23,7 +24,8 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
                      Error *error);
 
 /* Fills model, optimizer and state. Errors: damaged (checksum), not a checkpoint, of another model or
- * optimizer (they name the file and the tensor), another tokenizer than state->tokenizer says. */
+ * optimizer (they name the file and the tensor), another tokenizer than state->tokenizer says. After an
+ * error the weights and moments may be partly those of the file. */
 bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunState *state,
                      Error *error);
 
