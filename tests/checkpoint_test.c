@@ -49,7 +49,8 @@ static void everything_comes_back(void **state) {
     const OptimizerConfig *const configs[] = {&adamw, &sgd, &momentum};
     for (int c = 0; c < 3; c++) {
         Run run = run_with(configs[c], 1), other = run_with(configs[c], 1000000);
-        const RunState saved = {123456789012, 0.1, 2.5000000000000004, UINT64_C(0xFEDCBA9876543210)};
+        const RunState saved = {123456789012, 0.1, 2.5000000000000004,
+                                UINT64_C(0xFEDCBA9876543210)};
         RunState loaded = {.tokenizer = saved.tokenizer};
         const char *path = save(&run, &saved);
         Error error;

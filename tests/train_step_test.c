@@ -170,6 +170,85 @@ static void test_any_number_of_threads(void **state) {
     }
 }
 
+/* Gradients of one sequence that is long enough for the operations themselves to use the team. The caller
+ * frees them. */
+enum { LONG = 100 };
+static real *gradients_of(const ModelConfig *config, int threads, bool recompute, int64_t *size) {
+    parallel_start(threads);
+    Error error;
+    Model *model = model_create(config, false, &error);
+    if (!model || !position_prepare(model->position, LONG, &error)) fail_msg("%s", error.message);
+    model_initialize(model, 3);
+    *size = model->parameters.size;
+    for (int64_t i = 0; i < *size; i++) /* biases that start at 0 would hide much */
+        model->parameters.values[i] += (real)(0.1 * random_uniform(4, RANDOM_TEST, (uint64_t)i));
+    int32_t ids[LONG], targets[LONG], starts[LONG];
+    real losses[LONG];
+    for (int i = 0; i < LONG; i++) {
+        ids[i] = i * 7 % V, targets[i] = i * 5 % V;
+        starts[i] = i / 40 * 40;
+    }
+    Tape tape;
+    tape_init(&tape, model->parameters.count);
+    tape.recording = true;
+    tape.recompute = recompute;
+    tape.gradients = allocate_zeroed((size_t)*size, sizeof(real));
+    tape_begin_gradients(&tape);
+    ModelInput input = {.B = 1, .T = LONG, .ids = ids};
+    if (config->document_mask) input.document_start = starts;
+    model_loss(model, &tape, &input, &(HeadLoss){targets, NULL, 1.0 / LONG, losses, NULL});
+    tape_backward(&tape);
+    tape_end_gradients(&tape, model->parameters.tensors, model->parameters.count);
+    real *gradients = tape.gradients;
+    tape_free(&tape);
+    model_free(model);
+    return gradients;
+}
+
+static void test_a_team_inside_of_operations(void **state) {
+    (void)state;
+    const PositionConfig schemes[] = {
+        {.type = POSITION_ROPE, .base = 10000, .fraction = 1},
+        {.type = POSITION_SINUSOIDAL_LEARNED, .base = 10000, .inject = INJECT_GATE},
+        {.type = POSITION_LEARNED, .inject = INJECT_CONCAT},
+        {.type = POSITION_ALIBI},
+        {.type = POSITION_T5, .buckets = 8, .max_distance = 40},
+        {.type = POSITION_SHAW, .max_distance = 5, .values = true},
+        {.type = POSITION_TRANSFORMER_XL}};
+    for (size_t s = 0; s < sizeof schemes / sizeof *schemes; s++) {
+        ModelConfig config = {.vocab_size = V,
+                              .context_length = LONG,
+                              .d_model = 96,
+                              .num_layers = 2,
+                              .num_heads = 4,
+                              .num_kv_heads = 4,
+                              .d_ff = 160,
+                              .norm_eps = 1e-5,
+                              .ffn = s % 2 ? FFN_GELU : FFN_SWIGLU,
+                              .document_mask = s % 3 != 0,
+                              .position = schemes[s]};
+        int64_t size;
+        real *one = gradients_of(&config, 1, false, &size);
+        double largest = 0;
+        for (int64_t i = 0; i < size; i++) largest = fmax(largest, fabs((double)one[i]));
+        for (int threads = 2; threads <= 3; threads++) {
+            real *many = gradients_of(&config, threads, false, &size);
+            real *again =
+                gradients_of(&config, threads, true, &size); /* recomputed: the same bits */
+            for (int64_t i = 0; i < size; i++) {
+                if (!(fabs((double)(many[i] - one[i])) < 1e-4 * largest))
+                    fail_msg("scheme %d, %d threads: gradient %lld is %g, not %g",
+                             (int)schemes[s].type, threads, (long long)i, (double)many[i],
+                             (double)one[i]);
+            }
+            assert_memory_equal(many, again, (size_t)size * sizeof *many);
+            free(many);
+            free(again);
+        }
+        free(one);
+    }
+}
+
 /* A row of weight 0 counts for nothing, whatever its loss. */
 static void fill_padded(const void *context, int64_t step, int64_t row, int32_t *ids,
                         int32_t *targets, real *weights) {
@@ -253,6 +332,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_new_after_the_first_step),
         cmocka_unit_test(test_the_same_bits_every_time),
         cmocka_unit_test(test_any_number_of_threads),
+        cmocka_unit_test(test_a_team_inside_of_operations),
         cmocka_unit_test(test_rows_without_weight),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_plan),
