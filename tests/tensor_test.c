@@ -233,7 +233,8 @@ static void check_attention(int64_t B, int64_t T, int64_t H, int64_t G, int64_t 
     assert_true(parameters_allocate(&p, &error));
     for (int64_t i = 0; i < p.size; i++) p.values[i] = (real)(3 * draw());
     int32_t *starts = allocate_zeroed((size_t)(B * T), sizeof *starts);
-    for (int64_t i = 0; documents && i < B * T; i++) starts[i] = (int32_t)(i % T / 3 * 3);
+    for (int64_t i = 0; documents && i < B * T; i++) /* of other lengths in each sequence */
+        starts[i] = (int32_t)(i % T / (3 + i / T) * (3 + i / T));
     real *gradient = allocate_zeroed((size_t)p.size, sizeof(real));
     real *weights = allocate((size_t)(B * H * T * T), sizeof *weights);
     Tape tape;
@@ -306,6 +307,19 @@ static void test_attention(void **state) {
     check_attention(2, 90, 4, 2, 24, true, true);
     check_attention(1, 45, 1, 1, 41, true, false);
     check_attention(2, 70, 2, 2, 8, true, true);
+}
+
+static int64_t draw_whole(int64_t low, int64_t high) {
+    return low + (int64_t)((draw() + 1) / 2 * (double)(high - low + 1));
+}
+
+/* Heads of any size, odd ones and 1 among them, and lengths on both sides of blocks and vectors. */
+static void test_attention_of_random_shapes(void **state) {
+    (void)state;
+    for (int round = 0; round < 150; round++) {
+        int64_t B = draw_whole(1, 3), G = draw_whole(1, 3), H = G * draw_whole(1, 3);
+        check_attention(B, draw_whole(1, 40), H, G, draw_whole(1, 35), round % 4 != 0, round % 2);
+    }
 }
 
 /* A row that may attend to nothing at all gets zeros, not NaN. */
@@ -555,6 +569,7 @@ int main(void) {
         cmocka_unit_test(test_exp),
         cmocka_unit_test(test_network_plain_and_recomputed),
         cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_of_random_shapes),
         cmocka_unit_test(test_attention_nothing_allowed),
         cmocka_unit_test(test_cross_entropy_edges),
         cmocka_unit_test(test_head_over_chunks),
