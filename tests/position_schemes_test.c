@@ -23,16 +23,17 @@ static void shake(Parameters *parameters) {
     }
 }
 
+/* More rows than a block has, and more columns than a line of biases. */
+enum { T = 460, H = 2, D = 4, C = H * D };
+
 static const PositionConfig t5 = {.type = POSITION_T5, .buckets = 8, .max_distance = 40};
-static const PositionConfig window = {.type = POSITION_WINDOW, .max_distance = 150};
+static const PositionConfig window = {.type = POSITION_WINDOW, .max_distance = T};
 static const PositionConfig alibi = {.type = POSITION_ALIBI};
 static const PositionConfig shaw = {.type = POSITION_SHAW, .max_distance = 5, .values = true};
 static const PositionConfig transformer_xl = {.type = POSITION_TRANSFORMER_XL};
 static const PositionConfig rope = {.type = POSITION_ROPE};
 
 /* ---- the definitions ---- */
-
-enum { T = 150, H = 2, D = 4, C = H * D }; /* more rows than a block has */
 
 /* What the scheme adds to score (i, j) of head h, written down as in the papers. */
 static double added(Layer1 *layer, int64_t h, int64_t i, int64_t j, const real *q, const real *k) {

@@ -211,7 +211,7 @@ static void test_network_plain_and_recomputed(void **state) {
     run_network(&p, w, true, false, plain, y[1]);
     run_network(&p, w, false, true, again, y[2]);
     assert_close(y[0], y[1], 6 * C, 1e-5);
-    assert_close(fast, plain, p.size, 2e-5); /* it grows ten thousandfold on the way back */
+    assert_close(fast, plain, p.size, 5e-5); /* it grows ten thousandfold on the way back */
     /* Recomputing in backward gives the very same bits. */
     assert_memory_equal(y[0], y[2], sizeof y[0]);
     assert_memory_equal(fast, again, (size_t)p.size * sizeof(real));

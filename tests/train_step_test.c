@@ -16,11 +16,11 @@
 /* Every allocation of the process, libraries included, comes through here. */
 static volatile long allocations = 0;
 static volatile bool counting = false;
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#define CAN_COUNT 1
 static void note(void) {
     if (counting) __sync_fetch_and_add(&allocations, 1);
 }
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-#define CAN_COUNT 1
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
     *__libc_memalign(size_t, size_t);
 void *malloc(size_t size) {

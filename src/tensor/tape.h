@@ -74,7 +74,7 @@ struct Tape {
     bool dry;            /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
     bool plain;          /* use the definitions in tensor/plain/ */
     bool recompute;      /* segments keep only their input and output for backward */
-    bool serial;         /* never split operations over the team, as inside a parallel region */
+    bool serial;         /* a plan: count as inside of a parallel region, where no operation is split */
     bool find_nonfinite; /* stop noting at the first output that holds a NaN or infinity */
     real *gradients;     /* flat buffer of the parameters' gradients, or NULL: none wanted */
     int64_t parameter_count;

@@ -1,6 +1,7 @@
 /* Every operation once more, as its definition in loops: no blocks, no vector code, no library.
- * The tests compare the fast kernels with these, `./train --plain` trains on them, and a student
- * who wants to change one operation starts here. Same conventions as the fast ones: backward
+ * The tests compare the fast kernels with these, and a student who wants to change one operation starts
+ * here. `./train --plain` trains on them; only attention and rope keep their blocks and tables there, and
+ * multiply by plain_matmul. Same conventions as the fast ones: backward
  * functions add to the gradients they are given. */
 #ifndef TINYLM_TENSOR_PLAIN_PLAIN_H
 #define TINYLM_TENSOR_PLAIN_PLAIN_H
