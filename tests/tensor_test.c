@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/error.h"
@@ -454,6 +456,30 @@ static void test_predictions(void **state) {
 
 /* ---- memory ---- */
 
+/* What cannot be had is named in bytes. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* it ends the program itself */
+#endif
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        Arena arena = {0};
+        dup2(ends[1], STDERR_FILENO);
+        arena_take(&arena, (size_t)1 << 62);
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[200] = "";
+    assert_true(read(ends[0], text, sizeof text - 1) > 0);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_string_equal(text, "tinylm: out of memory (1 elements of 4611686018427387904 bytes)\n");
+}
+
 static Model *small_model(void) {
     ModelConfig config = {.vocab_size = 50,
                           .context_length = 16,
@@ -559,6 +585,36 @@ static void test_final_gradients_are_announced(void **state) {
     model_free(model);
 }
 
+/* What an earlier step left in the buffer counts for nothing: the first writer overwrites, later ones
+ * add, and a parameter that nobody used gets zeros. */
+static void test_gradients_begin_anew(void **state) {
+    (void)state;
+    enum { C = 5 };
+    Parameters p = {0};
+    Tensor *x = fake_parameter(&p, "x", 2, C), *unused = fake_parameter(&p, "unused", C, 0);
+    Error error;
+    assert_true(parameters_allocate(&p, &error));
+    Tape tape;
+    tape_init(&tape, p.count);
+    tape.recording = true;
+    tape.gradients = allocate_zeroed((size_t)p.size, sizeof(real));
+    for (int64_t i = 0; i < p.size; i++) tape.gradients[i] = 9;
+    tape_begin_gradients(&tape);
+    real ones[2 * C];
+    for (int i = 0; i < 2 * C; i++) ones[i] = 1;
+    for (int pass = 0; pass < 2; pass++) {
+        tape_seed_gradient(&tape, add(&tape, x, x), ones);
+        tape_backward(&tape);
+        tape_reset(&tape);
+    }
+    tape_end_gradients(&tape, p.tensors, p.count);
+    for (int i = 0; i < 2 * C; i++) assert_true(tape.gradients[x->offset + i] == 4);
+    for (int i = 0; i < C; i++) assert_true(tape.gradients[unused->offset + i] == 0);
+    free(tape.gradients);
+    tape_free(&tape);
+    parameters_free(&p);
+}
+
 int main(void) {
     parallel_start(2);
     const struct CMUnitTest tests[] = {
@@ -574,6 +630,8 @@ int main(void) {
         cmocka_unit_test(test_cross_entropy_edges),
         cmocka_unit_test(test_head_over_chunks),
         cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_gradients_begin_anew),
+        cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_memory_is_steady_and_predicted),
         cmocka_unit_test(test_recompute_takes_less),
         cmocka_unit_test(test_final_gradients_are_announced),

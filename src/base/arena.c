@@ -14,7 +14,8 @@ static size_t round_up(size_t bytes) {
 /* aligned_alloc that ends the program like allocate() does. */
 static void *allocate_aligned(size_t bytes) {
     void *memory = aligned_alloc(ALIGNMENT, round_up(bytes));
-    return memory ? memory : allocate(SIZE_MAX / 2, 1); /* prints the line and exits */
+    if (!memory) out_of_memory(1, bytes);
+    return memory;
 }
 
 struct ArenaChunk {

@@ -18,7 +18,7 @@ bool error_set(Error *error, const char *format, ...) {
     return false;
 }
 
-static void out_of_memory(unsigned long long count, unsigned long long size) {
+void out_of_memory(unsigned long long count, unsigned long long size) {
     fprintf(stderr, "tinylm: out of memory (%llu elements of %llu bytes)\n", count, size);
     exit(1);
 }

@@ -24,6 +24,8 @@ bool error_set(Error *error, const char *format, ...) __attribute__((format(prin
 void *allocate(unsigned long long count, unsigned long long size);
 void *allocate_zeroed(unsigned long long count, unsigned long long size);
 void *reallocate(void *old, unsigned long long count, unsigned long long size);
+/* What they end with, for who takes memory in another way. */
+_Noreturn void out_of_memory(unsigned long long count, unsigned long long size);
 /* A copy of a C string / a printf-made string, to be freed by the caller. */
 char *string_copy(const char *text);
 char *string_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

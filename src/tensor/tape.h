@@ -70,11 +70,11 @@ struct Node {
 
 struct Tape {
     /* Settings, by the owner, before the first operation. */
-    bool recording;      /* keep nodes for tape_backward */
-    bool dry;            /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
-    bool plain;          /* use the definitions in tensor/plain/ */
-    bool recompute;      /* segments keep only their input and output for backward */
-    bool serial;         /* a plan: count as inside of a parallel region, where no operation is split */
+    bool recording; /* keep nodes for tape_backward */
+    bool dry;       /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
+    bool plain;     /* use the definitions in tensor/plain/ */
+    bool recompute; /* segments keep only their input and output for backward */
+    bool serial;    /* a plan: count as inside of a parallel region, where no operation is split */
     bool find_nonfinite; /* stop noting at the first output that holds a NaN or infinity */
     real *gradients;     /* flat buffer of the parameters' gradients, or NULL: none wanted */
     int64_t parameter_count;
