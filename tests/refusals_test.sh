@@ -242,6 +242,13 @@ not_finite() {
         grep -qE '^train: step [4-8]: the (loss|gradient norm) is not finite, learning rate 1e\+06; it arose in (layers\.0\.(attn|ffn)|lm_head|ln_final|embedding|backward).*; lower training\.learning_rate\.max or raise warmup_steps there; the last good checkpoint is wild/checkpoint\.safetensors, of step 2$' err
 }
 check "a loss that is not finite: step, learning rate, layer, checkpoint" not_finite
+not_finite_in_validation() {
+    "$bin/train" tiny.json --run wild --threads 1 --resume --set training.grad_clip=0 --set training.learning_rate.max=1e6 \
+        --set training.learning_rate.schedule=constant --set training.checkpoint_every=100 --set training.eval_every=1 >out 2>err
+    [ $? -eq 1 ] && cat err && [ "$(wc -l <err)" -eq 1 ] && cmp kept wild/checkpoint.safetensors &&
+        grep -qE '^train: step 3: the validation loss is not finite, learning rate 1e\+06; lower training\.learning_rate\.max or raise warmup_steps there; the last good checkpoint is wild/checkpoint\.safetensors, of step 2$' err
+}
+check "a validation loss that is not finite: step, learning rate, checkpoint" not_finite_in_validation
 poisoned() {
     # the weights of another run, one of them NaN: the place is the first operation that uses it
     cp -R good poison && rm poison/checkpoint*

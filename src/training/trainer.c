@@ -58,14 +58,31 @@ static bool begin(Trainer *t, Error *error) {
            run_log_open(&t->log, setup->run->log, state->step, error);
 }
 
-static bool validate(Trainer *t, Evaluation *validation, Error *error) {
+/* What is left when a step failed. */
+static bool name_checkpoint(const Trainer *t, Error *error) {
+    const Error reason = *error;
+    if (t->saved_step == 0)
+        return error_set(error, "%s; there was no checkpoint yet", reason.message);
+    return error_set(error, "%s; the last good checkpoint is %s, of step %lld", reason.message,
+                     t->setup->run->checkpoint, (long long)t->saved_step);
+}
+
+static bool validate(Trainer *t, double rate, Evaluation *validation, Error *error) {
     const TrainerSetup *setup = t->setup;
     RunState *state = &t->result->state;
     /* A batch with fewer rows than threads trains on a single tape: too few to lend. */
     bool lend = t->step.workers == parallel_threads();
     if (!t->evaluator) t->evaluator = evaluator_new(setup->model, lend ? t->step.tapes : NULL);
     EvaluationOptions options = {.token_bytes = setup->token_bytes};
-    if (!evaluate(t->evaluator, &setup->validation, &options, validation, error)) return false;
+    if (!evaluate(t->evaluator, &setup->validation, &options, validation, error)) {
+        /* the first to see what the last update did */
+        if (!isfinite(validation->loss_sum))
+            error_set(error,
+                      "step %lld: the validation loss is not finite, learning rate %.3g; lower "
+                      "training.learning_rate.max or raise warmup_steps there",
+                      (long long)state->step, rate);
+        return name_checkpoint(t, error);
+    }
     t->result->validation = *validation;
     double loss = evaluation_loss(validation);
     if (!(loss < state->best_valid_loss)) return true;
@@ -146,15 +163,6 @@ static bool report(Trainer *t, double rate, const StepResult *step, const Evalua
     return true;
 }
 
-/* What is left when a step failed. */
-static bool name_checkpoint(const Trainer *t, Error *error) {
-    const Error reason = *error;
-    if (t->saved_step == 0)
-        return error_set(error, "%s; there was no checkpoint yet", reason.message);
-    return error_set(error, "%s; the last good checkpoint is %s, of step %lld", reason.message,
-                     t->setup->run->checkpoint, (long long)t->saved_step);
-}
-
 /* One step with everything that is due after it. */
 static bool iterate(Trainer *t, Error *error) {
     const TrainConfig *config = t->setup->config;
@@ -170,7 +178,7 @@ static bool iterate(Trainer *t, Error *error) {
     Evaluation validation;
     bool validated =
         t->setup->validation.count > 0 && (last || due(state->step, config->eval_every));
-    if (validated && !validate(t, &validation, error)) return false;
+    if (validated && !validate(t, rate, &validation, error)) return false;
     if (!report(t, rate, &step, validated ? &validation : NULL, error)) return false;
     if (t->events->sample &&
         (due(state->step, config->sample_every) || (last && config->sample_every)) &&
