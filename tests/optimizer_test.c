@@ -43,8 +43,7 @@ static void check_updates(const OptimizerConfig *config) {
             }
             m[i] = config->beta1 * m[i] + (1 - config->beta1) * x;
             v[i] = config->beta2 * v[i] + (1 - config->beta2) * x * x;
-            double corrected =
-                rate * sqrt(1 - pow(config->beta2, t)) / (1 - pow(config->beta1, t));
+            double corrected = rate * sqrt(1 - pow(config->beta2, t)) / (1 - pow(config->beta1, t));
             theta[i] -= corrected * m[i] / (sqrt(v[i]) + config->eps);
             theta[i] -= rate * config->weight_decay * theta[i];
         }
@@ -74,8 +73,8 @@ static void gradients_are_summed(void **state) {
     for (int count = 1; count <= 4; count++) {
         Optimizer optimizer;
         Error error;
-        assert_true(optimizer_create(&optimizer, &(OptimizerConfig){.type = OPTIMIZER_SGD}, SIZE,
-                                     &error));
+        assert_true(
+            optimizer_create(&optimizer, &(OptimizerConfig){.type = OPTIMIZER_SGD}, SIZE, &error));
         real *buffers[4];
         double squares = 0;
         for (int k = 0; k < count; k++) {

@@ -18,6 +18,7 @@ int parallel_available(void);
  * chooses while it is being loaded, so it is too late for this process. Nothing may have been printed
  * or opened before the call. */
 int parallel_start(int threads);
+/* The size of the team, as parallel_start set it. */
 int parallel_threads(void);
 
 /* True inside a parallel region, where operations must not start another one. */

@@ -19,6 +19,7 @@ typedef struct Optimizer {
     int64_t step;    /* updates done so far */
 } Optimizer;
 
+/* Moments of 0, for flat buffers of `size` elements. Error: memory. */
 bool optimizer_create(Optimizer *optimizer, const OptimizerConfig *config, int64_t size,
                       Error *error);
 void optimizer_free(Optimizer *optimizer);

@@ -46,7 +46,9 @@ typedef struct TrainStepConfig {
 /* Plans without taking memory; `model` may be dry. */
 TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int threads);
 
-/* `model` must outlive it. Uses all threads of the team (base/parallel.h). */
+/* `model` must outlive it. Uses all threads of the team (base/parallel.h), or one worker, whose
+ * operations use the team, when there are fewer rows than threads. Errors: T beyond what the model's
+ * positions reach, memory for the moments. */
 bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *config, Error *error);
 void train_step_free(TrainStep *step);
 
