@@ -117,6 +117,9 @@ static void schedule_at_its_corners(void **state) {
     const ScheduleConfig none = {SCHEDULE_COSINE, 8, 2, 4, 4};
     assert_true(schedule_rate(&none, 3) == 6 && schedule_rate(&none, 4) == 8);
     assert_true(schedule_rate(&none, 5) == 2);
+    const ScheduleConfig at_once = {SCHEDULE_COSINE, 8, 2, 0,
+                                    4}; /* no warm-up: nothing is divided by it */
+    assert_true(schedule_rate(&at_once, 0) == 8 && fabs(schedule_rate(&at_once, 2) - 5) < 1e-12);
     const ScheduleConfig constant = {SCHEDULE_CONSTANT, 8, 8, 2, 2};
     assert_true(schedule_rate(&constant, 0) == 0 && schedule_rate(&constant, 1) == 4);
     assert_true(schedule_rate(&constant, 2) == 8 && schedule_rate(&constant, 999) == 8);
