@@ -37,6 +37,14 @@ train cfg.json --run whole --threads 1
 whole_run() { ended "$1" 0 && [ -s whole/model.safetensors ] && [ -s whole/samples.txt ] && [ -s whole/loss.svg ]; }
 check "a run ends with status 0 and leaves model, log, samples, chart" whole_run $?
 check "the log has a row for every step" [ "$(wc -l <whole/log.csv)" -eq 61 ]
+# step s has the rate of t = s - 1: warm-up over 5 steps to 3e-3, half way between it and a tenth at t = 32.5
+rates() {
+    awk -F, 'NR > 1 { rate[$1] = $4 }
+        function near(x, y) { return x - y < 1e-9 && y - x < 1e-9 }
+        END { exit !(near(rate[1], 0) && near(rate[2], 6e-4) && near(rate[6], 3e-3) &&
+                     near((rate[33] + rate[34]) / 2, 1.65e-3) && rate[60] > 3e-4) }' whole/log.csv
+}
+check "the rate of a step is the schedule at the steps done before" rates
 check "no temporary file is left" [ -z "$(find whole data -name '*.tmp.*')" ]
 
 # SIGKILL at many moments, again and again, each time resumed.
