@@ -85,8 +85,7 @@ static void assert_cut_normal(int64_t count, const double *values) {
 static void a_normal_number_is_cut(void **state) {
     (void)state;
     double *values = allocate(DRAWS, sizeof *values);
-    for (uint64_t i = 0; i < DRAWS; i++)
-        values[i] = random_truncated_normal(3, RANDOM_TEST, i, 3);
+    for (uint64_t i = 0; i < DRAWS; i++) values[i] = random_truncated_normal(3, RANDOM_TEST, i, 3);
     assert_cut_normal(DRAWS, values);
     free(values);
 }
@@ -107,8 +106,7 @@ static void initial_weights(void **state) {
             int64_t size = parameter_size(part);
             const real *weights = p->values + part->offset;
             double sigma = sqrt(2.0 / (double)(part->shape[0] + part->shape[1]));
-            if (strcmp(part->name, "token_embeddings.weight") == 0)
-                sigma = tied ? 1 / sqrt(64) : 1;
+            if (strcmp(part->name, "token_embeddings.weight") == 0) sigma = tied ? 1 / sqrt(64) : 1;
             if (strcmp(part->name, "position_embeddings.weight") == 0) sigma = 0.02;
             for (int64_t k = 0; part->rank == 1 && k < size; k++) assert_true(weights[k] == 1);
             if (part->rank == 1) sigma = 1;

@@ -60,21 +60,26 @@ static void fill(const void *context, int64_t step, int64_t row, int32_t *ids, i
     }
 }
 
-static Model *new_model(void) {
-    ModelConfig config = {.vocab_size = V,
-                          .context_length = T,
-                          .d_model = 32,
-                          .num_layers = 2,
-                          .num_heads = 4,
-                          .num_kv_heads = 2,
-                          .d_ff = 48,
-                          .norm_eps = 1e-5,
-                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
+static Model *new_model_with(RopeScaling scaling) {
+    ModelConfig config = {
+        .vocab_size = V,
+        .context_length = T,
+        .d_model = 32,
+        .num_layers = 2,
+        .num_heads = 4,
+        .num_kv_heads = 2,
+        .d_ff = 48,
+        .norm_eps = 1e-5,
+        .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1, .scaling = scaling}};
     Error error;
     Model *model = model_create(&config, false, &error);
     assert_non_null(model);
     model_initialize(model, 3);
     return model;
+}
+
+static Model *new_model(void) {
+    return new_model_with((RopeScaling){0});
 }
 
 static const OptimizerConfig adamw = {OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0};
@@ -277,6 +282,31 @@ static void test_rows_without_weight(void **state) {
     model_free(padded);
 }
 
+/* Samples are told between steps, at other lengths; the frequencies of dynamic_ntk follow the length, and
+ * must be those of the context again in the next step. */
+static void test_a_sample_between_steps(void **state) {
+    (void)state;
+    parallel_start(1);
+    double losses[2][2];
+    for (int disturbed = 0; disturbed < 2; disturbed++) {
+        Model *model = new_model_with(
+            (RopeScaling){.type = ROPE_SCALING_DYNAMIC_NTK, .factor = 4, .original_context = 6});
+        Error error;
+        TrainStep step;
+        TrainStepConfig options = step_config(2);
+        assert_true(train_step_create(&step, model, &options, &error));
+        for (int s = 0; s < 2; s++) {
+            StepResult result;
+            assert_true(train_step_run(&step, s, 1e-2, &result, &error));
+            losses[disturbed][s] = result.loss;
+            if (disturbed) assert_true(position_prepare(model->position, 5, &error));
+        }
+        train_step_free(&step);
+        model_free(model);
+    }
+    assert_memory_equal(losses[0], losses[1], sizeof losses[0]);
+}
+
 /* A loss that is not finite stops the step before anything is changed, and says where it arose. */
 static void test_not_finite(void **state) {
     (void)state;
@@ -334,6 +364,7 @@ int main(void) {
         cmocka_unit_test(test_any_number_of_threads),
         cmocka_unit_test(test_a_team_inside_of_operations),
         cmocka_unit_test(test_rows_without_weight),
+        cmocka_unit_test(test_a_sample_between_steps),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_plan),
     };
