@@ -40,8 +40,8 @@ static inline real real_exp(real x) {
         (int32_t)((uint32_t)power + ((uint32_t)bits << 23)); /* 2^n: n into the exponent field */
     memcpy(&p, &power, sizeof p);
     p = x < -87.3f ? 0.0f : p;
-    return x <= 88.72f ? p
-                       : x + HUGE_VALF; /* infinity, and of a NaN a NaN: n has spoilt its bits */
+    /* Infinity; and a NaN stays one, whose bits n has spoilt. */
+    return x <= 88.72f ? p : x + HUGE_VALF;
 #endif
 }
 
