@@ -161,6 +161,56 @@ static void test_exp(void **state) {
 #endif
 }
 
+/* Values and slopes of the activations over their whole range, by numbers worked out elsewhere and
+ * against their twins. */
+static void test_activations(void **state) {
+    (void)state;
+    static const struct {
+        Activation function;
+        double x, y, slope;
+    } rows[] = {
+        {ACTIVATION_GELU, 1, 0.8413447460685429, 1.0833154705876864},
+        {ACTIVATION_GELU, -2, -0.0455002638963584, -0.0852318010781970},
+        {ACTIVATION_GELU, 0.5, 0.345731230635, 0.8674951246640},
+        {ACTIVATION_SILU, 2, 1.7615941559557649, 1.0907842487848955},
+        {ACTIVATION_SILU, -1, -0.2689414213699951, 0.0723294881285125},
+        {ACTIVATION_RELU, 3, 3, 1},
+        {ACTIVATION_RELU, -3, 0, 0},
+    };
+    enum { N = 2000 };
+    Parameters p = {0};
+    Tensor *x = parameters_declare_one(&p, "x", 1, N, INIT_ONES);
+    Error error;
+    assert_true(parameters_allocate(&p, &error));
+    real ones[N], y[N], twin[N], slopes[N];
+    for (int i = 0; i < N; i++) ones[i] = 1;
+    for (int f = 0; f < 3; f++) {
+        for (int i = 0; i < N; i++) x->data[i] = (real)(i * 0.02 - 20);
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) x->data[r] = (real)rows[r].x;
+        Tape tape;
+        tape_init(&tape, p.count);
+        tape.recording = true;
+        tape.gradients = slopes;
+        tape_begin_gradients(&tape);
+        Tensor *out = activation(&tape, x, (Activation)f);
+        memcpy(y, out->data, sizeof y);
+        tape_seed_gradient(&tape, out, ones);
+        tape_backward(&tape);
+        plain_activation((Activation)f, N, x->data, twin);
+        assert_close(y, twin, N, 2e-7);
+        memset(twin, 0, sizeof twin);
+        plain_activation_backward((Activation)f, N, x->data, ones, twin);
+        assert_close(slopes, twin, N, 1e-6);
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+            if (rows[r].function != (Activation)f) continue;
+            assert_true(fabs((double)y[r] - rows[r].y) < 1e-6);
+            assert_true(fabs((double)slopes[r] - rows[r].slope) < 1e-6);
+        }
+        tape_free(&tape);
+    }
+    parameters_free(&p);
+}
+
 static Tensor *fake_parameter(Parameters *p, const char *name, int64_t rows, int64_t columns) {
     return parameters_declare_one(p, name, rows, columns, INIT_ONES);
 }
@@ -623,6 +673,7 @@ int main(void) {
         cmocka_unit_test(test_panel_product),
         cmocka_unit_test(test_sums_and_maxima),
         cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_activations),
         cmocka_unit_test(test_network_plain_and_recomputed),
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_of_random_shapes),

@@ -11,7 +11,8 @@ Most variants train on exactly context_length+1 ids: only one window exists, so 
 batch is that window and nothing depends on how windows are drawn. The others draw their windows
 with the documented generator, Philox4x32-10. What must agree, for each of the logged steps:
     |train_loss - ours| <= 3e-5 * max(ours, 0.1),   |grad_norm - ours| <= 3e-4 * ours,
-    |learning_rate - ours| <= 1e-6 * max of the schedule.
+    |learning_rate - ours| <= 1e-6 * max of the schedule,
+and |valid_loss - ours| <= 3e-5 * max(ours, 0.1) of the last step.
 Float arithmetic in another order stays well below that (7e-6 and 6e-5 over many seeds); the tanh
 form of GELU, a decay applied before the step or eps in another place do not.
 """
@@ -128,6 +129,23 @@ def train(config, weights, ids):
         yield rate, mean_loss, norm
 
 
+def validation_loss(config, weights, ids):
+    """Mean over every target once: windows side by side, the last one as short as it comes out.
+
+    (So few windows that none is left out: eval_batches is 20.)
+    """
+    ids = torch.from_numpy(ids.astype(np.int64))
+    length = config["model"]["context_length"]
+    assert len(ids) - 1 <= 20 * config["training"]["batch_size"] * length
+    total = 0.0
+    with torch.no_grad():
+        for start in range(0, len(ids) - 1, length):
+            row = ids[None, start : start + length + 1]
+            mean = reference.loss(config, weights, row[:, :-1], row[:, 1:])
+            total += mean.item() * (row.shape[1] - 1)
+    return total / (len(ids) - 1)
+
+
 # ---- the comparison ------------------------------------------------------------------------------
 
 
@@ -164,6 +182,10 @@ def compare(config, initial, log):
         tokens *= config["model"]["context_length"]
         if int(rows[steps]["tokens"]) != tokens:
             wrong.append(f"step {steps}: tokens {rows[steps]['tokens']}, reference {tokens}")
+    if config["data"].get("valid") == config["data"]["train"] and steps in rows:
+        ours, theirs = validation_loss(config, weights, ids), float(rows[steps]["valid_loss"])
+        if not abs(theirs - ours) <= LOSS_TOLERANCE * max(ours, 0.1):
+            wrong.append(f"last step: valid_loss {theirs:.9g}, reference {ours:.9g}")
     if len(rows) != steps:
         wrong.append(f"{len(rows)} rows in the log for {steps} steps")
     summary = f"last loss {loss:.3f}, largest deviation "
