@@ -335,6 +335,18 @@ static void dynamic_ntk_turns_cached_keys_anew(void **state) {
         logits_of(model, ids, t + 1, false, NULL, whole);
         assert_true(largest_difference(whole + t * VOCABULARY, last, VOCABULARY) < 1e-4);
     }
+    /* After a shorter length the tables still reach as far as before, with that length's frequencies. */
+    assert_true(position_prepare(model->position, 4, &error));
+    const AttentionHooks *hooks = position_hooks(model->position, 0);
+    double theta[4], magnitude;
+    position_rope_frequencies(&model->config.position, 8, MODEL_T, 4, theta, &magnitude);
+    for (int64_t m = 0; m < MODEL_T; m++) {
+        real x[8], turned[8], matrix[8];
+        fill(x, 8, (uint64_t)m);
+        hooks->transform(hooks->context, m, 1, 8, x, 8, turned, 8, false);
+        plain_rope(8, 8, false, (double)m, theta, x, matrix);
+        assert_true(largest_difference(turned, matrix, 8) < 1e-6);
+    }
     /* and the length does change what the last position sees */
     memcpy(previous, last, sizeof last);
     assert_true(position_prepare(model->position, 4, &error));

@@ -44,6 +44,10 @@ rates() {
         END { exit !(near(rate[1], 0) && near(rate[2], 6e-4) && near(rate[6], 3e-3) &&
                      near((rate[33] + rate[34]) / 2, 1.65e-3) && rate[60] > 3e-4) }' whole/log.csv
 }
+validated() { [ "$(awk -F, '$6 + 0 > 0 { printf "%s ", $1 }' whole/log.csv)" = "7 14 21 28 35 42 49 56 60 " ]; }
+check "every seventh step and the last one are validated" validated
+sampled() { [ "$(sed -n 's/^=== step //p' whole/samples.txt | tr '\n' ' ')" = "20 40 60 " ]; }
+check "every twentieth step tells a sample" sampled
 check "the rate of a step is the schedule at the steps done before" rates
 check "no temporary file is left" [ -z "$(find whole data -name '*.tmp.*')" ]
 
