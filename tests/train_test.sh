@@ -79,6 +79,15 @@ cp short/model.safetensors unwritten/model.safetensors
 train cfg.json --run unwritten --threads 1 --resume
 check "the model of the last step is written by resuming" same_run whole unwritten
 
+# A rate that spoils the model: the best weights stay those of before.
+cp -r whole worse
+train cfg.json --run worse --threads 1 --resume --set training.max_steps=63 \
+    --set training.learning_rate.schedule=constant --set training.learning_rate.max=0.3
+best_stays() {
+    ended "$1" 0 && cmp whole/best.safetensors worse/best.safetensors && ! cmp whole/model.safetensors worse/model.safetensors
+}
+check "a worse model does not become the best one" best_stays $?
+
 train whole/config.json --run again --threads 1
 check "config.json of a run repeats it" same_run whole again
 
