@@ -139,6 +139,48 @@ static void a_file_too_short_is_refused(void **state) {
     assert_false(open_corpus(scratch_path("odd.npy"), 100, &error));
 }
 
+/* Opens a file of n ids without a validation file; true when the last `held` are held out and the rest
+ * is trained on. Nothing is in both. */
+static void check_held_out(int64_t n, int64_t held) {
+    uint32_t *ids = allocate((size_t)n, sizeof *ids);
+    for (int64_t i = 0; i < n; i++) ids[i] = (uint32_t)i;
+    const char *path = scratch_path("whole.npy");
+    save_ids(path, NPY_UINT16, ids, (size_t)n);
+    free(ids);
+    char *text =
+        string_format("{\"data\": {\"train\": \"%s\"},"
+                      " \"model\": {\"vocab_size\": 65536, \"context_length\": %d, \"d_model\": 8,"
+                      " \"num_layers\": 1, \"num_heads\": 2},"
+                      " \"training\": {\"batch_size\": 1, \"max_steps\": 1}}",
+                      path, T);
+    Error error;
+    TrainConfig *config = train_config_parse(text, strlen(text), "config", NULL, 0, &error);
+    if (!config) fail_msg("%s", error.message);
+    Corpus corpus;
+    bool opened = corpus_open(&corpus, config, &(CorpusOptions){.cache = scratch}, &error);
+    if (held == 0)
+        assert_non_null(strstr(error.message, "too few for a training and a validation"));
+    assert_true(opened == (held > 0));
+    if (opened) {
+        assert_int_equal(corpus.train.count, n - held);
+        assert_int_equal(corpus.valid.count, held);
+        assert_int_equal(npy_get(&corpus.train, n - held - 1), n - held - 1);
+        assert_int_equal(npy_get(&corpus.valid, 0), n - held);
+        assert_int_equal(npy_get(&corpus.valid, held - 1), n - 1);
+        corpus_close(&corpus);
+    }
+    train_config_free(config);
+    free(text);
+}
+
+static void the_last_ids_are_held_out(void **state) {
+    (void)state;
+    check_held_out(5000, 50);         /* 1 % */
+    check_held_out(1000, T + 1);      /* at least a window */
+    check_held_out(2 * T + 2, T + 1); /* and one to train on */
+    check_held_out(2 * T + 1, 0);
+}
+
 static void an_id_outside_of_the_vocabulary_is_named(void **state) {
     (void)state;
     uint32_t ids[40] = {0};
@@ -262,6 +304,7 @@ int main(void) {
         cmocka_unit_test(every_window_is_drawn),
         cmocka_unit_test(windows_do_not_depend_on_how_a_step_is_split),
         cmocka_unit_test(a_file_too_short_is_refused),
+        cmocka_unit_test(the_last_ids_are_held_out),
         cmocka_unit_test(an_id_outside_of_the_vocabulary_is_named),
         cmocka_unit_test(ids_at_the_border_of_16_bits),
         cmocka_unit_test(files_of_more_than_two_and_four_gigabytes),
