@@ -8,6 +8,21 @@
 
 #include "base/file.h"
 
+/* What is called in place of the system's functions: 'f' for fsync, 'r' for rename, in this order. */
+static char calls[16];
+static void note_call(char what) {
+    size_t length = strlen(calls);
+    if (length + 1 < sizeof calls) calls[length] = what, calls[length + 1] = '\0';
+}
+int fsync(int file) {
+    note_call('f');
+    return fdatasync(file);
+}
+int rename(const char *from, const char *to) {
+    note_call('r');
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
 enum { SIZE = 5000, REPLACED = 2000 };
 
 /* Writes SIZE times the same letter. */
@@ -39,6 +54,32 @@ static int entries(const char *path) {
     for (struct dirent *e; (e = readdir(directory));) count += e->d_name[0] != '.';
     closedir(directory);
     return count;
+}
+
+/* The content is on the disk before the name is, and the name before commit returns: a machine that
+ * loses power finds the old or the new file. */
+static void commit_waits_for_the_disk(void **state) {
+    (void)state;
+    static const struct {
+        bool remakable, keep;
+        const char *calls;
+    } rows[] = {{false, false, "frf"}, {false, true, "frrf"}, {true, false, "r"}};
+    char *path = string_copy(scratch_path("durable")),
+         *previous = string_copy(scratch_path("before"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        FileWriter writer;
+        Error error;
+        assert_true(file_writer_open(&writer, path, &error));
+        writer.remakable = rows[i].remakable;
+        fputs("text", writer.stream);
+        calls[0] = '\0';
+        assert_true(file_writer_commit(&writer, rows[i].keep ? previous : NULL, &error));
+        assert_string_equal(calls, rows[i].calls);
+    }
+    unlink(path);
+    unlink(previous);
+    free(path);
+    free(previous);
 }
 
 /* Two processes: one replaces the file again and again, the other looks. */
@@ -88,6 +129,7 @@ static void an_aborted_file_changes_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(commit_waits_for_the_disk),
         cmocka_unit_test(a_file_is_never_absent_or_half),
         cmocka_unit_test(an_aborted_file_changes_nothing),
     };
