@@ -85,7 +85,11 @@ static void schedule_stays_between_its_ends(void **state) {
     for (int64_t warmup = 0; warmup < 12; warmup++)
         for (int64_t end = warmup; end < 15; end++)
             for (int64_t t = 0; t < 40; t++) {
-                ScheduleConfig config = {SCHEDULE_COSINE, 1e-3, 1e-4, warmup, end};
+                ScheduleConfig config = {.type = SCHEDULE_COSINE,
+                                         .max = 1e-3,
+                                         .min = 1e-4,
+                                         .warmup_steps = warmup,
+                                         .cosine_steps = end};
                 double rate = schedule_rate(&config, t);
                 assert_true(rate >= (t < warmup ? 0 : 1e-4) && rate <= 1e-3);
                 config.type = SCHEDULE_CONSTANT;

@@ -107,20 +107,24 @@ static void clipping(void **state) {
 
 static void schedule_at_its_corners(void **state) {
     (void)state;
-    const ScheduleConfig cosine = {SCHEDULE_COSINE, 8, 2, 4, 12};
+    const ScheduleConfig cosine = {
+        .type = SCHEDULE_COSINE, .max = 8, .min = 2, .warmup_steps = 4, .cosine_steps = 12};
     const double expected[] = {0, 2, 4, 6, 8};
     for (int t = 0; t <= 4; t++) assert_true(schedule_rate(&cosine, t) == expected[t]);
     assert_true(fabs(schedule_rate(&cosine, 5) - (5 + 3 * cos(0.39269908169872414))) < 1e-12);
     assert_true(fabs(schedule_rate(&cosine, 8) - 5) < 1e-12);
     assert_true(schedule_rate(&cosine, 11) > 2 && schedule_rate(&cosine, 11) < 2.3);
     assert_true(schedule_rate(&cosine, 12) == 2 && schedule_rate(&cosine, 1000000) == 2);
-    const ScheduleConfig none = {SCHEDULE_COSINE, 8, 2, 4, 4};
+    const ScheduleConfig none = {
+        .type = SCHEDULE_COSINE, .max = 8, .min = 2, .warmup_steps = 4, .cosine_steps = 4};
     assert_true(schedule_rate(&none, 3) == 6 && schedule_rate(&none, 4) == 8);
     assert_true(schedule_rate(&none, 5) == 2);
-    const ScheduleConfig at_once = {SCHEDULE_COSINE, 8, 2, 0,
-                                    4}; /* no warm-up: nothing is divided by it */
+    /* no warm-up: nothing is divided by it */
+    const ScheduleConfig at_once = {
+        .type = SCHEDULE_COSINE, .max = 8, .min = 2, .warmup_steps = 0, .cosine_steps = 4};
     assert_true(schedule_rate(&at_once, 0) == 8 && fabs(schedule_rate(&at_once, 2) - 5) < 1e-12);
-    const ScheduleConfig constant = {SCHEDULE_CONSTANT, 8, 8, 2, 2};
+    const ScheduleConfig constant = {
+        .type = SCHEDULE_CONSTANT, .max = 8, .min = 8, .warmup_steps = 2, .cosine_steps = 2};
     assert_true(schedule_rate(&constant, 0) == 0 && schedule_rate(&constant, 1) == 4);
     assert_true(schedule_rate(&constant, 2) == 8 && schedule_rate(&constant, 999) == 8);
 }
