@@ -14,7 +14,7 @@
 typedef struct Run {
     const char *config, *prompt, *format;
     bool resume;
-    int64_t tokens, rows;
+    int64_t tokens;
     double temperature;
     OptionList overrides, rest;
     int status;
@@ -29,7 +29,6 @@ static Run run(int argc, const char *const *words) {
         OPTION_LIST("--set", "KEY=VALUE", &r.overrides, "change a value of the config"),
         OPTION_FLAG("--resume", &r.resume, "go on from the last checkpoint"),
         OPTION_WHOLE("--max-tokens", "N", &r.tokens, 0, 1000, "most tokens"),
-        OPTION_WHOLE("--rows", "N", &r.rows, 1, 9, "needed: rows"),
         OPTION_REAL("--temperature", "T", &r.temperature, "[0, inf)", "0 is greedy;\nhigh is wild"),
         OPTION_CHOICE("--to", "huggingface|gguf", &r.format, "format"),
         ARGUMENT_LIST("FILE", &r.rest, "more files", true),
@@ -142,6 +141,49 @@ static void test_refuses(void **state) {
     expect_refusal(RUN("a", "--a\nb"), "unknown option --a?b"); /* stays one line */
 }
 
+/* What the help calls needed must be given, whichever kind it is. */
+static void test_needed(void **state) {
+    (void)state;
+    static const struct {
+        const char *words[8];
+        const char *error;
+    } cases[] = {{{"./learn", "--rows=2", "--to", "d", "--from=f"}, ""},
+                 {{"./learn", "--to", "d", "--from=f"}, "learn: --rows is needed: their number "},
+                 {{"./learn", "--from=f", "--rows", "1"}, "learn: --to is needed: a folder "},
+                 {{"./learn", "--rows=2", "--to=d"}, "learn: --from is needed: a text "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t rows = 0;
+        const char *to = NULL;
+        bool flag = false;
+        OptionList from = {0};
+        const Option options[] = {
+            OPTION_FLAG("--loud", &flag, "says more"),
+            OPTION_WHOLE("--rows", "N", &rows, 1, 9, "needed: their number"),
+            OPTION_TEXT("--to", "DIR", &to, "needed: a folder"),
+            OPTION_LIST("--from", "FILE", &from, "needed: a text"),
+            OPTIONS_END,
+        };
+        const Program program = {"learn", "Learns.", "./learn", options};
+        char *output, *errors;
+        size_t output_size, errors_size;
+        int argc = 0;
+        while (cases[i].words[argc]) argc++;
+        FILE *out = open_memstream(&output, &output_size),
+             *err = open_memstream(&errors, &errors_size);
+        int status = options_parse(&program, argc, (char **)cases[i].words, out, err);
+        int helped = options_parse(&program, 2, (char *[]){"./learn", "--help"}, out, err);
+        fclose(out);
+        fclose(err);
+        assert_int_equal(status, *cases[i].error ? 2 : -1);
+        assert_memory_equal(errors, cases[i].error, strlen(cases[i].error));
+        assert_int_equal(helped, 0);
+        assert_non_null(strstr(output, "needed: their number\n")); /* and no default */
+        option_list_free(&from);
+        free(output);
+        free(errors);
+    }
+}
+
 static void test_too_many_arguments(void **state) {
     (void)state;
     const char *one = NULL, *two = NULL;
@@ -198,7 +240,6 @@ static void test_help(void **state) {
                         "  --set KEY=VALUE           change a value of the config (repeatable)\n"
                         "  --resume                  go on from the last checkpoint\n"
                         "  --max-tokens N            most tokens (default: 256)\n"
-                        "  --rows N                  needed: rows\n"
                         "  --temperature T           0 is greedy;\n"
                         "                            high is wild (default: 0.8)\n"
                         "  --to huggingface|gguf     format (default: gguf)\n"
@@ -240,10 +281,10 @@ static void test_subcommands(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_understands),        cmocka_unit_test(test_defaults_stay),
-        cmocka_unit_test(test_closed_streams),     cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_too_many_arguments), cmocka_unit_test(test_help),
-        cmocka_unit_test(test_subcommands),
+        cmocka_unit_test(test_understands),    cmocka_unit_test(test_defaults_stay),
+        cmocka_unit_test(test_closed_streams), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_needed),         cmocka_unit_test(test_too_many_arguments),
+        cmocka_unit_test(test_help),           cmocka_unit_test(test_subcommands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,13 +56,18 @@ static char *option_title(const Option *option) {
     return string_copy(option->name);
 }
 
+/* Whether the help says that the option must be given. */
+static bool is_needed(const Option *option) {
+    return strncmp(option->help, "needed: ", strlen("needed: ")) == 0;
+}
+
 /* The value the variable has before parsing, where there is one to show; to be freed. */
 static char *default_text(const Option *option) {
     char digits[32];
-    if (strstr(option->help, "default")) return NULL; /* the help says more than a number can */
+    /* a help that speaks of the default says more than a number can */
+    if (is_needed(option) || strstr(option->help, "default")) return NULL;
     switch (option->kind) {
     case OPTION_KIND_WHOLE:
-        if (*option->value.whole < option->low) return NULL; /* it must be given */
         return string_format(" (default: %" PRId64 ")", *option->value.whole);
     case OPTION_KIND_REAL:
         real_to_text(*option->value.real, digits);
@@ -291,6 +296,17 @@ static int check_arguments(Parser *parser) {
     return parse_error(parser, "%s is missing: %s", left->name, left->help);
 }
 
+static int check_needed(Parser *parser) {
+    for (const Option *o = parser->program->options; o->kind != OPTION_KIND_END; o++) {
+        if (!is_needed(o)) continue;
+        bool given = o->kind == OPTION_KIND_WHOLE  ? *o->value.whole >= o->low
+                     : o->kind == OPTION_KIND_LIST ? o->value.list->count > 0
+                                                   : *o->value.text != NULL;
+        if (!given) return parse_error(parser, "%s is %s", o->name, o->help);
+    }
+    return -1;
+}
+
 /* "-h" is what fingers type; the help calls it --help. */
 static bool is_help(const char *text) {
     return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0;
@@ -325,7 +341,8 @@ int options_parse(const Program *program, int argc, char **argv, FILE *output, F
             status = parse_argument(&parser, text);
         if (status >= 0) return status;
     }
-    return check_arguments(&parser);
+    int status = check_arguments(&parser);
+    return status >= 0 ? status : check_needed(&parser);
 }
 
 /* A program that is started with standard streams closed would get their numbers for the next files

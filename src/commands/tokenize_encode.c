@@ -78,7 +78,6 @@ int tokenize_encode(int argc, char **argv) {
                              "./tokenize encode --tokenizer runs/tiny/tokenizer --input story.txt",
                              options};
     options_read(&program, argc, argv);
-    if (!directory) return program_misused(name, "--tokenizer is needed");
     parallel_start((int)threads);
     Error error;
     Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
@@ -168,7 +167,6 @@ int tokenize_decode(int argc, char **argv) {
                              "echo 12 345 67 | ./tokenize decode --tokenizer runs/tiny/tokenizer",
                              options};
     options_read(&program, argc, argv);
-    if (!directory) return program_misused(name, "--tokenizer is needed");
     Error error;
     Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
     option_list_free(&specials);

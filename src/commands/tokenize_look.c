@@ -105,7 +105,6 @@ int tokenize_show(int argc, char **argv) {
         "the output is no terminal.",
         "./tokenize show --tokenizer runs/tiny/tokenizer 'Once upon a time'", options};
     options_read(&program, argc, argv);
-    if (!directory) return program_misused(name, "--tokenizer is needed");
     Error error;
     Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
     option_list_free(&specials);
@@ -187,7 +186,6 @@ int tokenize_merges(int argc, char **argv) {
         "the lowest rank first.",
         "./tokenize merges --tokenizer runs/tiny/tokenizer ' unhappily'", options};
     options_read(&program, argc, argv);
-    if (!directory) return program_misused(name, "--tokenizer is needed");
     Error error;
     Tokenizer *tokenizer = tokenize_load(directory, NULL, &error);
     if (!tokenizer) return program_failed(name, &error);

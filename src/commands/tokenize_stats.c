@@ -116,7 +116,6 @@ int tokenize_stats(int argc, char **argv) {
                              "./tokenize stats --tokenizer runs/tiny/tokenizer --input text.txt",
                              options};
     options_read(&program, argc, argv);
-    if (!directory) return program_misused(name, "--tokenizer is needed");
     parallel_start((int)threads);
     Error error;
     Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
@@ -187,7 +186,6 @@ int tokenize_compare(int argc, char **argv) {
         name, "Compares how many bytes of each text the tokens of each tokenizer hold.",
         "./tokenize compare stories_bpe news_bpe --input stories.txt --input news.txt", options};
     options_read(&program, argc, argv);
-    if (inputs.count == 0) return program_misused(name, "--input is needed");
     parallel_start(0);
     printf("bytes per token       tokens  longest token used, tokenizer, text\n");
     Error error;

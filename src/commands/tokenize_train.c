@@ -74,8 +74,6 @@ int tokenize_train(int argc, char **argv) {
                              "--special '<|endoftext|>' --output my_tokenizer",
                              options};
     options_read(&program, argc, argv);
-    if (!output || vocab_size == 0)
-        return program_misused(name, "--output and --vocab-size are needed");
     parallel_start((int)threads);
 
     Error error;
