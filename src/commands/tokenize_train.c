@@ -77,18 +77,18 @@ int tokenize_train(int argc, char **argv) {
     parallel_start((int)threads);
 
     Error error;
-    if (file_exists(output)) { /* told before the work, not after it */
-        error_set(&error, "%s: is not a directory; remove it or choose another name", output);
-        return program_failed(name, &error);
-    }
     double start = omp_get_wtime();
     static const char *const standard_input[] = {"-"};
     bool progress = isatty(STDERR_FILENO);
     BpeOptions bpe = {0, progress ? print_progress : NULL, NULL};
     BpeStats stats;
-    Tokenizer *tokenizer =
-        bpe_train(inputs.count ? inputs.items : standard_input, inputs.count ? inputs.count : 1,
-                  vocab_size, specials.items, specials.count, &bpe, &stats, &error);
+    Tokenizer *tokenizer = NULL;
+    if (file_exists(output)) /* told before the work, not after it */
+        error_set(&error, "%s: is not a directory; remove it or choose another name", output);
+    else
+        tokenizer =
+            bpe_train(inputs.count ? inputs.items : standard_input, inputs.count ? inputs.count : 1,
+                      vocab_size, specials.items, specials.count, &bpe, &stats, &error);
     if (progress) fprintf(stderr, "\r");
     option_list_free(&inputs);
     option_list_free(&specials);
