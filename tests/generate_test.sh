@@ -113,6 +113,14 @@ separator() {
         generate --run next --temperature 0 --max-tokens 30 | cmp - a
 }
 check "a separator of one's own begins and ends stories too" separator
+# A tokenizer that was loaded has its separator also where the config names none: stories told during
+# training end there as well, and it is not shown.
+loaded() {
+    train --run loaded --threads 1 --set training.max_steps=60 --set training.sample_every=5 \
+        --set 'training.learning_rate={"max":1e-2}' --set 'tokenizer={"load":"runs/short/tokenizer"}' &&
+        [ -s loaded/samples.txt ] && ! grep -F '<|endoftext|>' loaded/samples.txt
+}
+check "samples of a run with a loaded tokenizer end at its separator" loaded
 stops() {
     set -- --prompt "The fox" --temperature 0 --max-tokens 60
     generate "$@" --stop "never there" >whole.txt || return 1

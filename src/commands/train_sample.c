@@ -22,7 +22,9 @@ static bool write_token(void *context, const GeneratedToken *token) {
 
 bool train_sample_write(const Model *model, Tokenizer *tokenizer, int64_t separator, uint64_t seed,
                         FILE *out, Error *error) {
-    const ModelTokenizer either = {.bpe = tokenizer, .start = separator, .end = separator};
+    ModelTokenizer either; /* only lent: the tokenizer stays the caller's */
+    model_tokenizer_take(&either, tokenizer, NULL);
+    model_tokenizer_set_end(&either, separator);
     int32_t prompt = (int32_t)(separator >= 0 ? separator : (int64_t)tokenizer->id_of_byte['\n']);
     uint8_t *padding = allocate_zeroed((size_t)model->config.vocab_size, 1);
     for (int64_t id = tokenizer_vocab_size(tokenizer); id < model->config.vocab_size; id++)
