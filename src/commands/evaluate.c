@@ -19,8 +19,6 @@
 #include "training/run_directory.h"
 #include "training/task.h"
 
-enum { CONFIG_LIMIT = 1 << 24 };
-
 typedef struct Arguments {
     const char *run, *model, *tokenizer, *text, *ids, *context, *folder;
     OptionList overrides;
@@ -92,7 +90,7 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
 static bool is_trained_run(const Subject *s) {
     if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path)) return false;
     RunDirectory run = run_directory_names(s->file.path);
-    cJSON *config = json_read(run.config, CONFIG_LIMIT, NULL);
+    cJSON *config = json_read(run.config, MODEL_CONFIG_LIMIT, NULL);
     run_directory_free(&run);
     bool trained = json_get(config, "data") != NULL;
     cJSON_Delete(config);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/half.h"
 #include "formats/llama_names.h"
 #include "model/position_tables.h"
 
@@ -275,13 +276,13 @@ static real *rope_factors(const ModelConfig *config) {
     return factors;
 }
 
-/* float16 ends at 65504; what rounds to more would become infinite. */
+/* Whether no weight becomes infinite as float16. */
 static bool fits_half(const Model *model, const char *path, Error *error) {
     for (int64_t i = 0; i < model->parameters.part_count; i++) {
         const Parameter *part = &model->parameters.parts[i];
         const real *values = model->parameters.values + part->offset;
         for (int64_t k = 0; part->rank == 2 && k < parameter_size(part); k++)
-            if (isfinite(values[k]) && fabs((double)values[k]) >= 65520)
+            if (isfinite(values[k]) && isinf(half_to_float(half_from_float((float)values[k]))))
                 return error_set(error,
                                  "%s: %s has the weight %g, which is too large for f16; write it "
                                  "as f32",

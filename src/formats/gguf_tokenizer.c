@@ -113,6 +113,7 @@ static bool fill_bpe(Tokenizer *bpe, const Lists *lists, Error *error) {
     return good;
 }
 
+/* The id under a key, or -1. */
 static int64_t read_id(const Gguf *gguf, const char *key) {
     const GgufValue *value = gguf_value(gguf, key);
     int64_t id = -1;
@@ -173,10 +174,9 @@ static bool flag_is(const Gguf *gguf, const char *key, bool usual, bool ours) {
     return flag == ours;
 }
 
+/* Whether an id is the usual one, which counts when the file says nothing. */
 static bool id_is(const Gguf *gguf, const char *key, int64_t usual) {
-    const GgufValue *value = gguf_value(gguf, key);
-    int64_t id = usual;
-    return !value || (value->type != GGUF_ARRAY && gguf_integer(value, 0, &id) && id == usual);
+    return !gguf_value(gguf, key) || read_id(gguf, key) == usual;
 }
 
 /* Whether the 256 bytes have their pieces in order from LLAMA2C_FIRST_BYTE on. */

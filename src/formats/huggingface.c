@@ -9,8 +9,6 @@
 #include "formats/model_file.h"
 #include "formats/safetensors_shards.h"
 
-enum { CONFIG_LIMIT = 1 << 24 };
-
 /* ---- config.json ---- */
 
 /* A key that is absent or null has its default, as in transformers. */
@@ -155,9 +153,7 @@ static bool check_head(JsonObject *root, const ModelConfig *config) {
 }
 
 /* Defaults for absent keys are those of transformers' LlamaConfig. */
-static bool read_config(const char *path, ModelConfig *config, Error *error) {
-    cJSON *json = json_read(path, CONFIG_LIMIT, error);
-    if (!json) return false;
+static bool read_config(const cJSON *json, const char *path, ModelConfig *config, Error *error) {
     JsonReader reader = {.file = path, .error = error};
     JsonObject root = json_object_root(&reader, json);
     *config = (ModelConfig){.norm = NORM_PRE, .ffn = FFN_SWIGLU};
@@ -178,7 +174,6 @@ static bool read_config(const char *path, ModelConfig *config, Error *error) {
     read_rope(&root, config);
     bool good =
         !reader.failed && llama_check_numbers(config, path, error) && check_head(&root, config);
-    cJSON_Delete(json);
     return good;
 }
 
@@ -292,11 +287,12 @@ static bool read_weights(ModelFile *file, const char *path, const ModelConfig *c
 static int64_t read_id(const cJSON *config, const char *key) {
     const cJSON *item = json_get(config, key);
     if (cJSON_IsArray(item)) item = cJSON_GetArrayItem(item, 0);
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 ? (int64_t)item->valueint : -1;
+    int64_t id;
+    return json_whole(item, &id) ? id : -1;
 }
 
 /* A tokenizer of another kind than ours leaves the model usable with ids. */
-static void read_tokenizer(ModelFile *file, const char *directory, const char *config_path) {
+static void read_tokenizer(ModelFile *file, const char *directory, const cJSON *config) {
     Error error = {""};
     Tokenizer *bpe = tokenizer_load(directory, &error);
     if (!bpe) {
@@ -304,19 +300,19 @@ static void read_tokenizer(ModelFile *file, const char *directory, const char *c
         return;
     }
     model_tokenizer_take(&file->tokenizer, bpe, NULL);
-    cJSON *config = json_read(config_path, CONFIG_LIMIT, &error);
     model_tokenizer_set_start(&file->tokenizer, read_id(config, "bos_token_id"));
     model_tokenizer_set_end(&file->tokenizer, read_id(config, "eos_token_id"));
-    cJSON_Delete(config);
 }
 
 bool huggingface_read(ModelFile *file, const char *path, Error *error) {
     ModelConfig config;
     char *directory = directory_exists(path) ? string_copy(path) : path_directory(path);
     char *config_path = path_join(directory, "config.json");
-    bool read =
-        read_config(config_path, &config, error) && read_weights(file, path, &config, error);
-    if (read) read_tokenizer(file, directory, config_path);
+    cJSON *json = json_read(config_path, MODEL_CONFIG_LIMIT, error);
+    bool read = json && read_config(json, config_path, &config, error) &&
+                read_weights(file, path, &config, error);
+    if (read) read_tokenizer(file, directory, json);
+    cJSON_Delete(json);
     free(config_path);
     free(directory);
     return read;

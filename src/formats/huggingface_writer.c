@@ -99,9 +99,8 @@ static void put_special_token(JsonWriter *writer, const char *key, const Tokeniz
     if (id < 0) return;
     size_t length;
     const uint8_t *bytes = tokenizer_token(bpe, (uint32_t)id, &length);
-    char *text = string_format("%.*s", (int)length, (const char *)bytes);
-    json_member_string(writer, key, text);
-    free(text);
+    json_key(writer, key);
+    json_put_text(writer, (const char *)bytes, length);
 }
 
 static char *tokenizer_config_text(const ModelFile *file, size_t *length) {

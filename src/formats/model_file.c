@@ -8,8 +8,6 @@
 #include "base/file.h"
 #include "base/json.h"
 
-enum { CONFIG_LIMIT = 1 << 24 };
-
 static const char *const FORMAT_NAMES[MODEL_FORMAT_COUNT] = {"tinylm", "hf", "gguf", "llama2c"};
 
 const char *model_format_name(ModelFormat format) {
@@ -45,7 +43,7 @@ static bool ends_with(const char *text, const char *ending) {
 
 /* A config.json of ours has the object "model", one of Hugging Face names its "model_type". */
 static bool config_format(const char *config_path, ModelFormat *format, Error *error) {
-    cJSON *config = json_read(config_path, CONFIG_LIMIT, error);
+    cJSON *config = json_read(config_path, MODEL_CONFIG_LIMIT, error);
     if (!config) return false;
     bool ours = json_get(config, "model") != NULL;
     bool theirs = json_get(config, "model_type") || json_get(config, "architectures");

@@ -15,6 +15,8 @@
 #include "formats/model_tokenizer.h"
 #include "model/transformer.h"
 
+enum { MODEL_CONFIG_LIMIT = 1 << 24 }; /* bytes of a config.json */
+
 typedef enum ModelFormat {
     MODEL_TINYLM,
     MODEL_HUGGINGFACE,

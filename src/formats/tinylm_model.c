@@ -11,19 +11,14 @@
 #include "formats/model_weights.h"
 #include "formats/safetensors.h"
 
-enum { CONFIG_LIMIT = 1 << 24 };
-
 /* The object "model" of a resolved config.json. */
-static bool read_config(const char *path, ModelConfig *config, Error *error) {
-    cJSON *json = json_read(path, CONFIG_LIMIT, error);
-    if (!json) return false;
+static bool read_config(const cJSON *json, const char *path, ModelConfig *config, Error *error) {
     JsonReader reader = {.file = path, .error = error};
     JsonObject root = json_object_root(&reader, json);
     JsonObject model = json_object_child(&root, "model");
     model_config_read(&model, config);
     json_object_end(&model);
     bool good = model_config_check(config, &reader);
-    cJSON_Delete(json);
     if (good && config->vocab_size == 0)
         return error_set(error, "%s: model.vocab_size is missing; this is no run's own config",
                          path);
@@ -56,29 +51,22 @@ static bool check_tokenizer(const ModelFile *file, const char *directory, const 
                      tokenizer);
 }
 
-/* The special token that separated the documents in training, the first one of the config, for the
- * caller to free; NULL in a folder that was converted from elsewhere. */
-static char *read_separator(const char *directory) {
-    char *path = path_join(directory, "config.json");
-    cJSON *config = json_read(path, CONFIG_LIMIT, NULL);
+/* The special token that separated the documents in training, the first one of the config; NULL in a
+ * folder that was converted from elsewhere. */
+static const char *separator_of(const cJSON *config) {
     const cJSON *specials = json_get(json_get(config, "tokenizer"), "special_tokens");
-    const char *first = cJSON_GetStringValue(cJSON_GetArrayItem(specials, 0));
-    char *separator = first ? string_copy(first) : NULL;
-    cJSON_Delete(config);
-    free(path);
-    return separator;
+    return cJSON_GetStringValue(cJSON_GetArrayItem(specials, 0));
 }
 
 /* The tokenizer of a run directory, when it has one. */
-static bool read_tokenizer(ModelFile *file, const char *directory, Error *error) {
+static bool read_tokenizer(ModelFile *file, const char *directory, const cJSON *config,
+                           Error *error) {
     char *bpe = path_join(directory, "tokenizer"), *pieces = path_join(directory, "tokenizer.bin");
     bool good = true;
     if (directory_exists(bpe)) {
         Tokenizer *own = tokenizer_load(bpe, error);
-        char *separator = own ? read_separator(directory) : NULL;
-        if (own) model_tokenizer_take(&file->tokenizer, own, separator);
+        if (own) model_tokenizer_take(&file->tokenizer, own, separator_of(config));
         good = own && check_tokenizer(file, directory, bpe, error);
-        free(separator);
     } else if (file_exists(pieces)) {
         file->tokenizer.pieces =
             llama2c_tokenizer_read(pieces, file->model->config.vocab_size, error);
@@ -92,12 +80,14 @@ static bool read_tokenizer(ModelFile *file, const char *directory, Error *error)
 static bool read_from(ModelFile *file, const char *directory, const char *weights, Error *error) {
     ModelConfig config;
     char *config_path = path_join(directory, "config.json");
-    bool good = read_config(config_path, &config, error);
+    cJSON *json = json_read(config_path, MODEL_CONFIG_LIMIT, error);
+    bool good = json && read_config(json, config_path, &config, error) &&
+                (file->model = model_create(&config, false, error)) != NULL &&
+                model_weights_load(file->model, weights, error) &&
+                read_tokenizer(file, directory, json, error);
+    cJSON_Delete(json);
     free(config_path);
-    if (!good) return false;
-    file->model = model_create(&config, false, error);
-    return file->model && model_weights_load(file->model, weights, error) &&
-           read_tokenizer(file, directory, error);
+    return good;
 }
 
 /* The folder that holds config.json: the file's own, or for checkpoints/… the one above. */

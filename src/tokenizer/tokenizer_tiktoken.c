@@ -91,12 +91,11 @@ Tokenizer *tokenizer_read_tiktoken(FileText file, Error *error) {
         tokenizer_free(tokenizer);
         return NULL;
     }
-    if (tokenizer->vocab_size == 0) {
-        error_set(error, "%s: is empty; it should have lines \"base64 rank\"", file.name);
-        tokenizer_free(tokenizer);
-        return NULL;
-    }
-    if (!check_pattern(tokenizer, file, error)) {
+    bool good =
+        tokenizer->vocab_size > 0
+            ? check_pattern(tokenizer, file, error)
+            : error_set(error, "%s: is empty; it should have lines \"base64 rank\"", file.name);
+    if (!good) {
         tokenizer_free(tokenizer);
         return NULL;
     }
