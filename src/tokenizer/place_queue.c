@@ -13,75 +13,51 @@ void place_queue_init(PlaceQueue *queue, uint32_t rank_count, bool one_by_one) {
 }
 
 void place_queue_free(PlaceQueue *queue) {
-    free(queue->places);
+    free(queue->heap);
     free(queue->last);
     free(queue->entries);
-    free(queue->ranks.ids);
     *queue = (PlaceQueue){0};
 }
 
-static void push_rank(IdList *heap, uint32_t rank) {
-    id_list_push(heap, rank);
-    uint32_t *ranks = heap->ids;
-    size_t at = heap->count - 1;
-    for (; at > 0 && ranks[(at - 1) / 2] > rank; at = (at - 1) / 2) ranks[at] = ranks[(at - 1) / 2];
-    ranks[at] = rank;
+static void push(PlaceQueue *queue, uint64_t entry) {
+    if (queue->heap_count == queue->heap_capacity) {
+        queue->heap_capacity = 2 * queue->heap_capacity + 64;
+        queue->heap = reallocate(queue->heap, queue->heap_capacity, sizeof *queue->heap);
+    }
+    uint64_t *heap = queue->heap;
+    size_t at = queue->heap_count++;
+    for (; at > 0 && heap[(at - 1) / 2] > entry; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = entry;
 }
 
-static uint32_t pop_rank(IdList *heap) {
-    uint32_t *ranks = heap->ids, top = ranks[0], moved = ranks[--heap->count];
+static uint64_t pop(PlaceQueue *queue) {
+    uint64_t *heap = queue->heap, top = heap[0], moved = heap[--queue->heap_count];
     size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < heap->count; at = child) {
-        if (child + 1 < heap->count && ranks[child + 1] < ranks[child]) child++;
-        if (ranks[child] >= moved) break;
-        ranks[at] = ranks[child];
+    for (size_t child; (child = 2 * at + 1) < queue->heap_count; at = child) {
+        if (child + 1 < queue->heap_count && heap[child + 1] < heap[child]) child++;
+        if (heap[child] >= moved) break;
+        heap[at] = heap[child];
     }
-    ranks[at] = moved;
-    return top;
-}
-
-static void push_place(PlaceQueue *queue, uint64_t place) {
-    if (queue->place_count == queue->place_capacity) {
-        queue->place_capacity = 2 * queue->place_capacity + 64;
-        queue->places = reallocate(queue->places, queue->place_capacity, sizeof *queue->places);
-    }
-    uint64_t *places = queue->places;
-    size_t at = queue->place_count++;
-    for (; at > 0 && places[(at - 1) / 2] > place; at = (at - 1) / 2)
-        places[at] = places[(at - 1) / 2];
-    places[at] = place;
-}
-
-static uint64_t pop_place(PlaceQueue *queue) {
-    uint64_t *places = queue->places, top = places[0], moved = places[--queue->place_count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < queue->place_count; at = child) {
-        if (child + 1 < queue->place_count && places[child + 1] < places[child]) child++;
-        if (places[child] >= moved) break;
-        places[at] = places[child];
-    }
-    places[at] = moved;
+    heap[at] = moved;
     return top;
 }
 
 void place_queue_add(PlaceQueue *queue, uint32_t rank, uint32_t position) {
     if (queue->one_by_one) {
-        push_place(queue, (uint64_t)rank << 32 | position);
+        push(queue, (uint64_t)rank << 32 | position);
         return;
     }
     if (queue->entry_count == queue->entry_capacity) {
         queue->entry_capacity = 2 * queue->entry_capacity + 64;
         queue->entries = reallocate(queue->entries, queue->entry_capacity, sizeof *queue->entries);
     }
-    if (queue->last[rank] == PLACE_NONE) push_rank(&queue->ranks, rank);
+    if (queue->last[rank] == PLACE_NONE) push(queue, (uint64_t)rank << 32);
     queue->entries[queue->entry_count] = (struct PlaceEntry){position, queue->last[rank]};
     queue->last[rank] = (uint32_t)queue->entry_count++;
 }
 
 uint32_t place_queue_lowest(const PlaceQueue *queue) {
-    if (queue->one_by_one)
-        return queue->place_count ? (uint32_t)(queue->places[0] >> 32) : PLACE_NONE;
-    return queue->ranks.count ? queue->ranks.ids[0] : PLACE_NONE;
+    return queue->heap_count ? (uint32_t)(queue->heap[0] >> 32) : PLACE_NONE;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -90,15 +66,15 @@ static int ascending(const void *a, const void *b) {
 }
 
 void place_queue_take(PlaceQueue *queue, IdList *places) {
+    uint64_t lowest = pop(queue);
+    places->count = 0;
     if (queue->one_by_one) {
-        places->count = 0;
-        id_list_push(places, (uint32_t)pop_place(queue));
+        id_list_push(places, (uint32_t)lowest);
         return;
     }
-    uint32_t rank = pop_rank(&queue->ranks);
+    uint32_t rank = (uint32_t)(lowest >> 32);
     size_t count = 0;
     for (uint32_t i = queue->last[rank]; i != PLACE_NONE; i = queue->entries[i].before) count++;
-    places->count = 0;
     id_list_reserve(places, count);
     places->count = count;
     bool sorted = true; /* as they usually were added */
@@ -109,5 +85,5 @@ void place_queue_take(PlaceQueue *queue, IdList *places) {
     }
     if (!sorted) qsort(places->ids, places->count, sizeof *places->ids, ascending);
     queue->last[rank] = PLACE_NONE;
-    if (queue->ranks.count == 0) queue->entry_count = 0;
+    if (queue->heap_count == 0) queue->entry_count = 0;
 }

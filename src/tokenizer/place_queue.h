@@ -15,8 +15,10 @@
 
 typedef struct PlaceQueue {
     bool one_by_one;
-    uint64_t *places; /* one by one: a heap of rank << 32 | position, lowest first */
-    size_t place_count, place_capacity;
+    /* Lowest first: rank << 32 | position one by one; all together rank << 32 of each rank that has
+     * places, which are in `entries`. */
+    uint64_t *heap;
+    size_t heap_count, heap_capacity;
     /* all together: */
     uint32_t *last; /* by rank: the entry added last, or PLACE_NONE */
     uint32_t rank_count;
@@ -24,7 +26,6 @@ typedef struct PlaceQueue {
         uint32_t position, before; /* the entry of the same rank that was added before it */
     } * entries;
     size_t entry_count, entry_capacity;
-    IdList ranks; /* heap, lowest first */
 } PlaceQueue;
 
 /* For ranks below `rank_count`. */
