@@ -52,6 +52,7 @@ static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, rea
     real *dw = tape->recording ? tape_gradient(tape, w, &keep_w) : NULL;
     void (*multiply)(int64_t, int64_t, int64_t, real, MatmulOperand, MatmulOperand, real, real *,
                      int64_t) = tape->plain ? plain_matmul : matmul;
+    double total = 0;
     MatmulOperand weight = {w->data, C, false}, transposed = {w->data, C, true};
     for (int64_t n = 0; n < rows; n += CHUNK) {
         int64_t count = rows - n < CHUNK ? rows - n : CHUNK;
@@ -63,6 +64,7 @@ static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, rea
             real factor = (loss->weights ? loss->weights[r] : 1) * (real)loss->scale;
             loss->losses[r] = (tape->plain ? plain_cross_entropy_row : cross_entropy_row)(
                 logits, V, loss->targets[r], factor);
+            if (factor != 0) total += (double)factor * (double)loss->losses[r];
         }
         if (dx)
             multiply(count, C, V, 1, (MatmulOperand){scratch, V, false}, weight, keep_x, dx + n * C,
@@ -70,12 +72,7 @@ static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, rea
         if (dw) multiply(V, C, count, 1, (MatmulOperand){scratch, V, true}, chunk, keep_w, dw, C);
         keep_w = 1;
     }
-    double total = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        double counts = loss->weights ? (double)loss->weights[r] : 1;
-        total += counts != 0 ? counts * (double)loss->losses[r] : 0;
-    }
-    node->output->data[0] = (real)(total * loss->scale);
+    node->output->data[0] = (real)total;
 }
 
 static int64_t head_flops(const Node *node) {
