@@ -106,10 +106,12 @@ bool directory_exists(const char *path) {
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-bool file_is_same(const char *path, const char *other) {
+bool file_check_output(const char *output, const char *input, const char *what, Error *error) {
     struct stat a, b;
-    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
+    bool same = stat(output, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
+                a.st_ino == b.st_ino;
+    return !same ||
+           error_set(error, "%s: is %s itself; give another name to write to", output, what);
 }
 
 /* Temporary files of open writers, and a folder under a temporary name before what is in it, for

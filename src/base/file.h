@@ -30,8 +30,9 @@ char *file_read(const char *path, size_t limit, size_t *size, Error *error);
 
 bool file_exists(const char *path); /* a regular file */
 bool directory_exists(const char *path);
-/* Whether both paths lead to one file that is there. */
-bool file_is_same(const char *path, const char *other);
+/* An error when the output is the input, be it by another path or a link; `what` names it in the
+ * message: "the table". */
+bool file_check_output(const char *output, const char *input, const char *what, Error *error);
 
 /* ---- writing ---- */
 

@@ -56,10 +56,8 @@ int main(int argc, char **argv) {
 
     ModelFile file;
     Error error;
-    if (file_is_same(from, to) && !directory_exists(to)) {
-        error_set(&error, "%s: is the model itself; give another name to write to", to);
+    if (!directory_exists(to) && !file_check_output(to, from, "the model", &error))
         return program_failed("convert", &error);
-    }
     if (!model_file_read(&file, from, tokenizer, &error)) return program_failed("convert", &error);
     bool written = model_file_write(&file, format, to, strcmp(type, "f16") == 0, &error);
     for (int i = 0; i < file.warning_count; i++)

@@ -98,9 +98,7 @@ int inspect_chart(int argc, char **argv) {
     Table table = {0};
     Error error;
     bool done =
-        file_is_same(path, output)
-            ? error_set(&error, "%s: is the table itself; give another name to write to", output)
-            : table_read(&table, path, &error);
+        file_check_output(output, path, "the table", &error) && table_read(&table, path, &error);
     if (done) {
         BarChart chart = {.title = title ? title : path,
                           .y_title = unit,

@@ -37,8 +37,7 @@ static bool write_text(void *context, const uint32_t *ids, size_t count, Error *
 
 static bool encode_to_npy(const Tokenizer *tokenizer, const char *input, const char *output,
                           Error *error) {
-    if (file_is_same(input, output))
-        return error_set(error, "%s: is the input itself; give another name to write to", output);
+    if (!file_check_output(output, input, "the input", error)) return false;
     NpyWriter writer;
     NpyType type = tokenizer_vocab_size(tokenizer) > 65536 ? NPY_UINT32 : NPY_UINT16;
     if (!npy_writer_open(&writer, output, type, error)) return false;
