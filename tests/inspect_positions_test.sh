@@ -169,9 +169,10 @@ experiments() {
     words='the cat sees a dog and the dog sees a cat in the old house by the sea'
     awk -v words="$words" 'BEGIN { n = split(words, w, " "); srand(1)
         for (i = 0; i < 20000; i++) printf "%s ", w[1 + int(rand() * n)] }' >"$work/words.txt"
-    scripts/experiments.sh "$1" --output "$work/experiments-$1" --steps 8 --task-steps 2 \
+    scripts/experiments.sh "$1" --output "$work/experiments-$1" --steps 8 --task-steps 2 --seed 7 \
         --set data.train="$work/words.txt" --set data.valid="$work/words.txt" \
         --set tokenizer.vocab_size=300 --set training.eval_batches=1 &&
+        ! grep -L '"seed": 7\b' "$work/experiments-$1"/*/config.json | grep . &&
         [ -s "$work/experiments-$1/$2" ] && [ "$(wc -l <"$work/experiments-$1/table.md")" -eq "$3" ]
 }
 for case in "positions stories.svg 23" "extend extend.svg 8"; do

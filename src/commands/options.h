@@ -19,8 +19,8 @@
  * Options may stand before and after arguments. `--name VALUE` and `--name=VALUE` are the same; "--"
  * ends the options; "-" is an argument (by custom: standard input). Given twice, the last one
  * counts, but for lists. A value that itself begins with "--" is written with "=". A value may be
- * empty only where the help calls it TEXT. An option whose help begins with "needed: " must be given. Every program also has --help and --version. Texts point
- * into argv. */
+ * empty only where the help calls it TEXT. An option whose help begins with "needed: " must be given.
+ * Every program also has --help and --version. Texts point into argv. */
 #ifndef TINYLM_COMMANDS_OPTIONS_H
 #define TINYLM_COMMANDS_OPTIONS_H
 
