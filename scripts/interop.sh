@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes a Python environment with the programs whose files we read and write, for the tests in
-# tests/interop/: transformers (with torch), tokenizers, safetensors, gguf, llama-cpp-python, numpy.
+# tests/interop/: transformers (with torch), tokenizers, tiktoken, safetensors, gguf,
+# llama-cpp-python, numpy.
 #
 #   scripts/interop.sh [DIR]      default: $TINYLM_INTEROP, or build/interop
 #
@@ -17,9 +18,9 @@ python3 -m venv "$directory"
 pip() {
     nice "$directory/bin/python" -m pip --disable-pip-version-check --quiet "$@"
 }
-pip install numpy==2.4.6 safetensors==0.8.0 tokenizers==0.22.2 gguf==0.19.0
-pip install torch==2.5.1
-pip install transformers==4.57.6
+pip install numpy==2.4.6 safetensors==0.8.0 tokenizers==0.23.3 tiktoken==0.14.0 gguf==0.19.0
+pip install torch==2.15.0
+pip install transformers==5.24.0
 pip install llama-cpp-python==0.3.36
 touch "$directory/complete"
 echo "$directory is ready"

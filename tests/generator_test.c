@@ -140,6 +140,53 @@ static void whatever_the_positions(void **state) {
     }
 }
 
+/* Logits after the last of `count` ids, from one pass over all of them by a model of its own. */
+static void logits_of_one_pass(const ModelConfig *config, const int32_t *ids, int64_t count,
+                               real out[V]) {
+    Model *model = tiny_model(config);
+    Error error;
+    Tape tape;
+    assert_true(position_prepare(model->position, count, &error));
+    tape_init(&tape, model->parameters.count);
+    ModelInput input = {.B = 1, .T = count, .ids = ids};
+    Tensor *logits = model_logits(model, &tape, model_hidden(model, &tape, &input));
+    memcpy(out, logits->data + (count - 1) * V, V * sizeof(real));
+    tape_free(&tape);
+    model_free(model);
+}
+
+/* With dynamic_ntk each token is drawn from the logits of one pass over the text so far, below and
+ * above the original context. */
+static void dynamic_frequencies_are_those_of_the_text_so_far(void **state) {
+    (void)state;
+    ModelConfig config = tiny_config();
+    config.context_length = 40;
+    config.position.scaling =
+        (RopeScaling){.type = ROPE_SCALING_DYNAMIC_NTK, .factor = 4, .original_context = 16};
+    Model *model = tiny_model(&config);
+    static Told told;
+    int32_t ids[40];
+    draw_prompt(ids, 10);
+    GeneratorOptions options = options_for(&told, 30);
+    options.block = 3;
+    run(model, ids, 10, &options);
+    memcpy(ids + 10, told.ids[0], 30 * sizeof *ids);
+    double change = 0;
+    for (int64_t n = 10; n < 40; n++) {
+        real wanted[V], plain[V];
+        logits_of_one_pass(&config, ids, n, wanted);
+        for (int v = 0; v < V; v++)
+            assert_true(fabs((double)(told.logits[n - 10][v] - wanted[v])) < 2e-4);
+        ModelConfig unscaled = config;
+        unscaled.position.scaling = (RopeScaling){0};
+        logits_of_one_pass(&unscaled, ids, n, plain);
+        for (int v = 0; v < V; v++) change = fmax(change, fabs((double)(plain[v] - wanted[v])));
+        if (n <= 16) assert_true(change == 0);
+    }
+    assert_true(change > 0.01);
+    model_free(model);
+}
+
 /* With a document mask a token sees nothing from before the last separator: the ids after it are
  * those that follow when the prompt begins there. */
 static void documents_do_not_see_each_other(void **state) {
@@ -296,6 +343,7 @@ int main(void) {
         cmocka_unit_test(the_window_follows_its_rule),
         cmocka_unit_test(the_cache_changes_nothing),
         cmocka_unit_test(whatever_the_positions),
+        cmocka_unit_test(dynamic_frequencies_are_those_of_the_text_so_far),
         cmocka_unit_test(documents_do_not_see_each_other),
         cmocka_unit_test(a_batch_tells_what_single_stories_tell),
         cmocka_unit_test(padded_rows_are_never_drawn),

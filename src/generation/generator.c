@@ -88,11 +88,13 @@ static Tensor *run_pass(Generator *g, int64_t rows, int64_t begin, int64_t end) 
 }
 
 /* Logits (rows, vocab_size) after the last token of each active story, with one row for all of them
- * while they are alike. They live until the next call. */
-static const real *next_logits(Generator *g) {
+ * while they are alike. They live until the next call. NULL on error. */
+static const real *next_logits(Generator *g, Error *error) {
     int64_t rows = g->shared ? 1 : g->active, C = g->model->config.d_model;
     int64_t window = generator_window(g->length, g->model->config.context_length);
-    if (window != g->window || !g->caches) {
+    int64_t seen = g->length - window;
+    if (!position_prepare(g->model->position, seen, error)) return NULL;
+    if (window != g->window || !g->caches || position_changes_past(&g->model->config, seen)) {
         g->window = g->cached = window;
         for (int64_t i = 0; g->caches && i < g->model->config.num_layers; i++)
             g->caches[i].length = 0;
@@ -232,10 +234,10 @@ bool generate(const Model *model, const int32_t *prompt, int64_t count,
     bool fine = true;
     for (int64_t i = 0; fine && i < options->max_tokens && g.active > 0; i++) {
         if (options->interrupted && options->interrupted(options->context)) break;
-        const real *logits = next_logits(&g);
+        const real *logits = next_logits(&g, error);
         if (i == 0) times->prompt_seconds = omp_get_wtime() - start;
         if (i > 0) times->tokens += g.active;
-        fine = extend(&g, logits, i, error);
+        fine = logits && extend(&g, logits, i, error);
     }
     times->seconds = omp_get_wtime() - start - times->prompt_seconds;
     end_stories(&g);

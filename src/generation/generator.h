@@ -10,7 +10,10 @@
  * positions from 0 on, and takes the new one; so it always begins at
  *   0 for n ≤ L, else at ⌈(n − L) / s⌉ · s with s = L − ⌊L/2⌋,
  * which depends on n alone: how a prompt was cut up, or whether there is a cache, changes
- * nothing. */
+ * nothing. With dynamic_ntk all tokens of a window are turned by the frequencies of its present
+ * length, as in evaluate and in one forward pass of transformers; past the original context each
+ * further token therefore recomputes the window. (transformers' generate() with its cache leaves
+ * the older keys as they were turned; with use_cache=False it agrees.) */
 #ifndef TINYLM_GENERATION_GENERATOR_H
 #define TINYLM_GENERATION_GENERATOR_H
 

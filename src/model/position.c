@@ -74,11 +74,20 @@ static bool too_long(const ModelConfig *config, int64_t length, Error *error) {
                      n, limit - 1, limit, n);
 }
 
+/* Frequencies that depend on the length of the sequence. */
+static bool follows_length(const PositionConfig *c) {
+    return c->type == POSITION_ROPE && c->scaling.type == ROPE_SCALING_DYNAMIC_NTK;
+}
+
+bool position_changes_past(const ModelConfig *config, int64_t length) {
+    int64_t original = config->position.scaling.original_context;
+    if (original == 0) original = config->context_length;
+    return follows_length(&config->position) && length > original;
+}
+
 bool position_prepare(Position *position, int64_t length, Error *error) {
-    const PositionConfig *c = &position->config->position;
     if (length > position_limit(position->config)) return too_long(position->config, length, error);
-    bool follows = c->type == POSITION_ROPE && c->scaling.type == ROPE_SCALING_DYNAMIC_NTK;
-    if (length <= position->prepared && !follows) return true;
+    if (length <= position->prepared && !follows_length(&position->config->position)) return true;
     if (position->scheme->prepare) position->scheme->prepare(position, length);
     if (length > position->prepared) position->prepared = length;
     return true;

@@ -3,7 +3,6 @@
  *   (2) transform queries, keys (and, as an ablation, values)        hooks.transform
  *   (3) add a term to a tile of scores, forward and backward         hooks.score, score_backward
  *   (4) add a term to the weighted values                            hooks.value, value_backward
- *   (5) say whether the cache keeps keys before the transform        hooks.cache_before_transform
  * Most leave most of it empty. What each scheme is and why: src/model/POSITIONS.md.
  *
  * Trained tensors of the schemes (C = d_model, H heads of D elements, N the layer's number):
@@ -72,6 +71,9 @@ void position_initialize(Position *position);
  * them. Cheap when they do already. False when the scheme ends before that (a learned table).
  * The frequencies of dynamic_ntk are those of the `length` of the last call. */
 bool position_prepare(Position *position, int64_t length, Error *error);
+/* Whether the last of `length` tokens changes how those before it are seen (dynamic_ntk past its
+ * original context): keys and values in a cache, from a shorter sequence, are then of no use. */
+bool position_changes_past(const ModelConfig *config, int64_t length);
 Tensor *position_embed(const Position *position, Tape *tape, Tensor *x, int64_t first_position);
 const AttentionHooks *position_hooks(const Position *position, int64_t layer);
 /* Fills AttentionOptions.tables for a pass of this layer over `keys` positions, cached included. */

@@ -92,8 +92,6 @@ static void rope_declare(Position *position, Parameters *parameters, int64_t lay
         .context = position->state,
         .transforms = {true, true, config->rotate_values},
         .transform = rope_transform,
-        /* Here the frequencies change with the length, and with them every key already seen. */
-        .cache_before_transform = config->scaling.type == ROPE_SCALING_DYNAMIC_NTK,
     };
 }
 

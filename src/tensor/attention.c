@@ -201,8 +201,8 @@ static Factor transposed_factor(const Layout *s, int64_t rows, const real *from,
 }
 
 /* Without a cache: keys and values are copied to `scratch`, keys·D reals each, and keys transposed after
- * them. With one: appended to it first; keys kept before the transform are transformed to scratch, and
- * values that a product cannot read in whole vectors are copied there. */
+ * them. With one: appended to it first; values that a product cannot read in whole vectors are copied to
+ * scratch. */
 static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, real *scratch) {
     const real *k = qkv + b * s->T * s->stride + (s->H + g) * s->D, *v = k + s->G * s->D;
     KeyValueCache *cache = s->options->cache;
@@ -215,13 +215,7 @@ static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, re
     real *cached_k = cache->k + (b * s->G + g) * cache->capacity * s->D;
     real *cached_v = cache->v + (b * s->G + g) * cache->capacity * s->D;
     copy_rows(s, PART_VALUE, s->past, s->T, v, s->stride, cached_v + s->past * s->D, s->D, false);
-    if (!s->hooks || !s->hooks->cache_before_transform) {
-        copy_rows(s, PART_KEY, s->past, s->T, k, s->stride, cached_k + s->past * s->D, s->D, false);
-    } else {
-        copy_strided(s->T, s->D, k, s->stride, cached_k + s->past * s->D, s->D);
-        copy_rows(s, PART_KEY, 0, s->keys, cached_k, s->D, scratch, s->D, false);
-        cached_k = scratch;
-    }
+    copy_rows(s, PART_KEY, s->past, s->T, k, s->stride, cached_k + s->past * s->D, s->D, false);
     real *values = scratch + s->keys * s->D, *transposed = values + s->keys * s->D;
     if (s->panels && s->D % LANES != 0) { /* products read past the last row */
         memcpy(values, cached_v, (size_t)(s->keys * s->D) * sizeof(real));

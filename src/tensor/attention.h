@@ -55,8 +55,7 @@ typedef struct AttentionHooks {
     /* dP_rj += dout_r · b(r, j), and the table gradients, given P in the tile. */
     void (*value_backward)(const void *context, const AttentionTile *tile, const real *dout,
                            int64_t dout_stride, real *dp);
-    bool large_tiles;            /* the hooks multiply by something long for every tile */
-    bool cache_before_transform; /* the cache holds keys as they were before `transform` */
+    bool large_tiles; /* the hooks multiply by something long for every tile */
 } AttentionHooks;
 
 /* ---- the cache of keys and values for generation ---- */

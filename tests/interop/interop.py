@@ -92,6 +92,10 @@ VARIANTS = {
     "ntk": {"position": {"type": "rope", "scaling": {"type": "ntk", "factor": 3}}},
     "dynamic": {"position": {"type": "rope", "scaling": {"type": "dynamic_ntk", "factor": 3}}},
 }
+# transformers' max_position_embeddings is the original context, so that its export has another context length
+OTHERS = {
+    "dynamic_long": {"position": {"type": "rope", "scaling": {"type": "dynamic_ntk", "factor": 2, "original_context": 24}}},
+}
 RUNS = {}
 
 
@@ -105,7 +109,7 @@ def trained(name):
         config = {
             "name": name, "data": {"train": text},
             "tokenizer": {"vocab_size": 400, "special_tokens": ["<|endoftext|>"]},
-            "model": model | VARIANTS[name],
+            "model": model | (VARIANTS | OTHERS)[name],
             "training": {"batch_size": 8, "max_steps": 40, "learning_rate": {"max": 1e-2}},
         }
         path = os.path.join(SCRATCH, name + ".json")
@@ -155,6 +159,26 @@ def transformers_gives_the_same_logits_and_greedy_tokens():
             worst = max(worst, close(name, logits_of(source, ids), theirs, 1e-4))
         check_greedy(name, trained(name), ids, longer)
     return f"{len(VARIANTS)} variants, largest difference {worst:.1e}"
+
+
+@test
+def dynamic_frequencies_are_those_of_transformers():
+    """One pass over n tokens, and greedy generation with our cache, below and above the original context."""
+    torch, transformers = peer("torch"), peer("transformers")
+    directory, ids = exported("dynamic_long", "hf"), list(range(2, 242, 3))
+    model = transformers.LlamaForCausalLM.from_pretrained(directory)
+    worst = 0
+    for n in (5, 23, 24, 25, 50, 80):
+        with torch.no_grad():
+            theirs = model(torch.tensor([ids[:n]])).logits[0].double().numpy()
+        worst = max(worst, close(f"{n} tokens", logits_of(trained("dynamic_long"), ids[:n]), theirs, 1e-4))
+    for n, more in ((5, 19), (20, 70)):  # short of the original context, and past it
+        model = transformers.LlamaForCausalLM.from_pretrained(directory)  # its frequencies depend on what came before
+        theirs = model.generate(torch.tensor([ids[:n]]), attention_mask=torch.ones(1, n, dtype=torch.int64),
+                                max_new_tokens=more, do_sample=False, eos_token_id=None, pad_token_id=0,
+                                use_cache=False)[0].tolist()[n:]
+        check_greedy(f"{n} tokens", trained("dynamic_long"), ids[:n], theirs)
+    return f"largest difference {worst:.1e}"
 
 
 @test
