@@ -85,7 +85,7 @@ test: all $(TESTS)
 
 # A corpus of our own, when there is no TinyStories: 20 MB of little stories, and other ones to
 # validate on. The program needs none of the libraries, and no object that depends on the flags.
-TALES := $(wildcard data/tales/*.c) $(addprefix src/base/,error.c file.c random.c)
+TALES := $(wildcard data/tales/*.c) $(addprefix src/base/,error.c file.c printable.c random.c)
 $(BUILD)/make_tales: $(TALES) $(wildcard data/tales/*.h src/base/*.h)
 	@mkdir -p $(BUILD)
 	$(CC) -std=gnu11 -g -O2 $(WARN) $(WERROR) $(SANITIZE) -Isrc $(TALES) -lm -o $@

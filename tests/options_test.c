@@ -147,20 +147,27 @@ static void test_needed(void **state) {
     static const struct {
         const char *words[8];
         const char *error;
-    } cases[] = {{{"./learn", "--rows=2", "--to", "d", "--from=f"}, ""},
+    } cases[] = {{{"./learn", "--rows=2", "--to", "d", "--from=f", "--rate=1", "--sure"}, ""},
                  {{"./learn", "--to", "d", "--from=f"}, "learn: --rows is needed: their number "},
                  {{"./learn", "--from=f", "--rows", "1"}, "learn: --to is needed: a folder "},
-                 {{"./learn", "--rows=2", "--to=d"}, "learn: --from is needed: a text "}};
+                 {{"./learn", "--rows=2", "--to=d"}, "learn: --from is needed: a text "},
+                 {{"./learn", "--rows=2", "--to=d", "--from=f", "--sure"},
+                  "learn: --rate is needed: a number "},
+                 {{"./learn", "--rows=2", "--to=d", "--from=f", "--rate=0"},
+                  "learn: --sure is needed: consent "}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t rows = 0;
         const char *to = NULL;
-        bool flag = false;
+        bool flag = false, sure = false;
+        double rate = 0;
         OptionList from = {0};
         const Option options[] = {
             OPTION_FLAG("--loud", &flag, "says more"),
             OPTION_WHOLE("--rows", "N", &rows, 1, 9, "needed: their number"),
             OPTION_TEXT("--to", "DIR", &to, "needed: a folder"),
             OPTION_LIST("--from", "FILE", &from, "needed: a text"),
+            OPTION_REAL("--rate", "R", &rate, "[0, 1]", "needed: a number"),
+            OPTION_FLAG("--sure", &sure, "needed: consent"),
             OPTIONS_END,
         };
         const Program program = {"learn", "Learns.", "./learn", options};

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 static void test_text_numbers(void **state) {
@@ -75,12 +77,50 @@ static void test_nearest_name(void **state) {
     assert_null(nearest_name(longest, names, 5));
 }
 
+/* What a terminal obeys becomes '?': C0, DEL, C1 (in UTF-8 and as a lone byte), what turns a line
+ * around, and bytes that are no UTF-8 (overlong, a surrogate, past the last, cut off). */
+static void test_clean(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"h\xC3\xA9 \xE7\x8C\xAB \xF0\x9F\x98\x80", "h\xC3\xA9 \xE7\x8C\xAB \xF0\x9F\x98\x80"},
+        {"a\x1b[31mb\r\n\t\x7f", "a?[31mb????"},
+        {"a\xC2\x9B\x33\x31mb\xC2\x80\xC2\xA0", "a?31mb?\xC2\xA0"},
+        {"\x9B\x33\x31m", "?31m"},
+        {"\xE2\x80\xAEx\xE2\x81\xA6y\xE2\x80\xB0", "?x?y\xE2\x80\xB0"},
+        {"\xC0\x9B|\xED\xA0\x80|\xF4\x90\x80\x80|\xE7\x8C", "??|???|????|??"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Error error;
+        error_set(&error, "%s", cases[i][0]);
+        assert_string_equal(error.message, cases[i][1]);
+        char *text = string_copy(cases[i][0]);
+        text_clean(text);
+        assert_string_equal(text, cases[i][1]);
+        free(text);
+    }
+}
+
+static void test_print(void **state) {
+    (void)state;
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    print_quoted(out, "a\"\\\n\r\x1b\xC2\x9B\xFF\xC3\xA9", 11);
+    print_line(out, "%s|", "\x1b\n");
+    print_text(out, "\x1b\xFF\r\0", 4); /* not a terminal */
+    fclose(out);
+    static const char expected[] = "\"a\\\"\\\\\\n\\r\\x1b\\xc2\\x9b\\xff\xC3\xA9\"??|\n\x1b\xFF\r";
+    assert_int_equal(size, sizeof expected);
+    assert_memory_equal(text, expected, size);
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_numbers),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_nearest_name),
+        cmocka_unit_test(test_text_numbers), cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_intervals),    cmocka_unit_test(test_nearest_name),
+        cmocka_unit_test(test_clean),        cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

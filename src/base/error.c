@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 bool error_set(Error *error, const char *format, ...) {
     if (!error) return false;
     char text[sizeof error->message]; /* the arguments may point into error->message itself */
@@ -12,8 +14,7 @@ bool error_set(Error *error, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 32 || *c == 127) *c = '?';
+    text_clean(text);
     memcpy(error->message, text, sizeof text);
     return false;
 }

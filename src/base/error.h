@@ -12,8 +12,8 @@ typedef struct Error {
     char message[4096]; /* one line, no newline at its end; a path of 300 bytes must fit whole */
 } Error;
 
-/* Writes the message, printf style. Line ends and other control characters that a file name or a
- * config value smuggled in are replaced by '?', so that it stays one line. Always returns false, so
+/* Writes the message, printf style. What a file name or a config value smuggled in that a terminal
+ * would obey becomes '?' (base/printable.h), so that it stays one line. Always returns false, so
  * that a function can say `return error_set(error, "...")`. `error` may be NULL (message dropped). */
 bool error_set(Error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

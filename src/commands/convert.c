@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "commands/interrupt.h"
 #include "commands/options.h"
 #include "formats/model_file.h"
@@ -61,7 +62,7 @@ int main(int argc, char **argv) {
     if (!model_file_read(&file, from, tokenizer, &error)) return program_failed("convert", &error);
     bool written = model_file_write(&file, format, to, strcmp(type, "f16") == 0, &error);
     for (int i = 0; i < file.warning_count; i++)
-        fprintf(stderr, "convert: warning: %s\n", file.warnings[i]);
+        print_line(stderr, "convert: warning: %s", file.warnings[i]);
     if (!written) {
         model_file_free(&file);
         return program_failed("convert", &error);

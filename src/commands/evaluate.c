@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/parallel.h"
+#include "base/printable.h"
 #include "commands/evaluate_contexts.h"
 #include "commands/logits.h"
 #include "commands/options.h"
@@ -122,13 +123,13 @@ static bool open_model(Subject *s, Error *error) {
     if (read && a->overrides.count > 0) read = change_model(s, error);
     free(newest);
     for (int i = 0; read && i < s->file.warning_count; i++)
-        fprintf(stderr, "evaluate: warning: %s\n", s->file.warnings[i]);
+        print_line(stderr, "evaluate: warning: %s", s->file.warnings[i]);
     return read;
 }
 
 static void print_notice(void *context, const char *line) {
     (void)context;
-    fprintf(stderr, "%s\n", line);
+    print_line(stderr, "%s", line);
 }
 
 static bool is_task(const Subject *s) {

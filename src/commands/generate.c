@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "base/printable.h"
 #include "commands/generate_output.h"
 #include "commands/logits.h"
 #include "commands/options.h"
@@ -102,7 +103,7 @@ static bool open_model(ModelFile *file, const Arguments *a, Error *error) {
     bool read = path && model_file_read(file, path, a->tokenizer, error);
     free(newest);
     for (int i = 0; read && i < file->warning_count; i++)
-        fprintf(stderr, "generate: warning: %s\n", file->warnings[i]);
+        print_line(stderr, "generate: warning: %s", file->warnings[i]);
     return read;
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "generation/text_stream.h"
-#include "tokenizer/unicode.h"
 
 enum { RUNNERS_UP = 4 };
 
@@ -53,24 +53,10 @@ void output_free(Output *output) {
 
 /* ---- probabilities ---- */
 
-/* A token between quotes, with what would disturb a table as \n, \t, \", \\ or \x1b. */
 static void print_token(FILE *stream, const ModelFile *file, uint32_t previous, uint32_t id) {
     size_t length = 0;
     const uint8_t *bytes = model_tokenizer_bytes(&file->tokenizer, previous, id, &length);
-    if (!bytes) length = 0;
-    fputc('"', stream);
-    for (const uint8_t *end = bytes + length; length > 0 && bytes < end;) {
-        uint32_t code_point;
-        size_t size = unicode_decode(bytes, end, &code_point);
-        if (*bytes == '\n' || *bytes == '\t' || *bytes == '"' || *bytes == '\\')
-            fprintf(stream, "\\%c", *bytes == '\n' ? 'n' : *bytes == '\t' ? 't' : *bytes);
-        else if (code_point == UNICODE_INVALID || *bytes < 32 || *bytes == 127)
-            for (size_t i = 0; i < size; i++) fprintf(stream, "\\x%02x", bytes[i]);
-        else
-            fwrite(bytes, 1, size, stream);
-        bytes += size;
-    }
-    fputc('"', stream);
+    print_quoted(stream, bytes, bytes ? length : 0);
 }
 
 /* ln Σ e^logit, in double. */
@@ -121,7 +107,7 @@ void output_begin(Output *output) {
         if (output->form == OUTPUT_TEXT) {
             size_t whole =
                 text_stream_follow(&output->stories[i].text, prompt->text, prompt->length);
-            fwrite(prompt->text, 1, whole, stream);
+            print_text(stream, prompt->text, whole);
         }
         for (size_t k = 0; output->form == OUTPUT_IDS && k < prompt->count; k++)
             fprintf(stream, k ? " %d" : "%d", prompt->ids[k]);
@@ -138,7 +124,7 @@ bool output_token(void *context, const GeneratedToken *token) {
     if (output->form == OUTPUT_LOGPROBS) print_logprobs(output, story, token);
     size_t length;
     const char *text = text_stream_add(&story->text, (uint32_t)token->id, &length);
-    if (output->form == OUTPUT_TEXT) fwrite(text, 1, length, story->stream);
+    if (output->form == OUTPUT_TEXT) print_text(story->stream, text, length);
     if (story->stream == stdout) fflush(stdout);
     return !story->text.ended && !ferror(stdout);
 }
@@ -148,12 +134,12 @@ void output_end(Output *output) {
         StoryOutput *story = &output->stories[i];
         size_t length;
         const char *text = text_stream_finish(&story->text, &length);
-        if (output->form == OUTPUT_TEXT) fwrite(text, 1, length, story->stream);
+        if (output->form == OUTPUT_TEXT) print_text(story->stream, text, length);
         if (output->form != OUTPUT_LOGPROBS) fputc('\n', story->stream);
         if (story->stream == stdout) continue;
         fflush(story->stream);
         printf("---- %lld ----\n", (long long)i + 1);
-        fwrite(story->memory, 1, story->size, stdout);
+        print_text(stdout, story->memory, story->size);
     }
     fflush(stdout);
 }

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "base/printable.h"
 #include "commands/inspect.h"
 #include "commands/options.h"
 #include "formats/gguf.h"
@@ -133,6 +134,7 @@ static void print_listing(const Listing *listing) {
     int64_t count = 0;
     int widest = 0;
     for (int64_t i = 0; i < listing->count; i++) {
+        text_clean(listing->items[i].name);
         int length = (int)strlen(listing->items[i].name);
         if (length > widest) widest = length;
     }
@@ -224,12 +226,13 @@ int inspect_model(int argc, char **argv) {
         status = print_values(&listing, tensor, path);
     } else {
         if (runs) print_model(&file);
-        for (int i = 0; runs && i < file.warning_count; i++) printf("note: %s\n", file.warnings[i]);
+        for (int i = 0; runs && i < file.warning_count; i++)
+            print_line(stdout, "note: %s", file.warnings[i]);
         print_listing(&listing);
         /* tensors that make no model this program can run are listed, and then it says why; a lone
          * safetensors file need not be a model */
         bool whole = runs || (listing.shards.count == 1 && !directory_exists(path));
-        if (whole && !runs) printf("note: no model: %s\n", cause.message);
+        if (whole && !runs) print_line(stdout, "note: no model: %s", cause.message);
         status = whole ? program_done("inspect model") : program_failed("inspect model", &cause);
     }
     listing_free(&listing);

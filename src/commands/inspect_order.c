@@ -111,7 +111,7 @@ static void shuffle(int64_t *places, int64_t T) {
         }
 }
 
-static void print_text(const char *what, const InspectSubject *subject, const int64_t *places) {
+static void print_words(const char *what, const InspectSubject *subject, const int64_t *places) {
     printf("%s", what);
     for (int64_t m = 0; m < subject->count; m++)
         for (int64_t n = 0; n < subject->count; n++)
@@ -148,8 +148,8 @@ static void run(const InspectSubject *subject) {
     double open[2], causal[2], swapped[2];
     shuffle(places, T);
     printf("positions: %s\n", position_type_name(model->config.position.type));
-    print_text("text:     ", subject, NULL);
-    print_text("permuted: ", subject, places);
+    print_words("text:     ", subject, NULL);
+    print_words("permuted: ", subject, places);
     measure(&e, places, false, open);
     measure(&e, places, true, causal);
     measure_swaps(&e, places, swapped, pair);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "commands/logits.h"
 #include "training/train_config.h"
 
@@ -129,7 +130,7 @@ void inspect_close(InspectSubject *subject) {
     for (int64_t i = 0; i < subject->count; i++) free(subject->labels[i]);
     free(subject->labels);
     free(subject->ids);
-    if (subject->file.model) model_file_free(&subject->file);
+    model_file_free(&subject->file);
     *subject = (InspectSubject){0};
 }
 
@@ -150,5 +151,5 @@ const char *inspect_path(const char *folder, const char *name) {
 }
 
 void inspect_wrote(const char *path, const char *what) {
-    printf("%-44s %s\n", path, what);
+    print_line(stdout, "%-44s %s", path, what);
 }

@@ -205,12 +205,15 @@ static bool store_value(const Option *option, const char *text, char **allowed) 
 
 /* ---- parsing ---- */
 
+enum { MOST_OPTIONS = 64 };
+
 typedef struct Parser {
     const Program *program;
     int argc, at;
     char **argv;
     const Option *argument; /* the next argument to fill */
     FILE *errors;
+    bool given[MOST_OPTIONS]; /* which options of the table were there */
 } Parser;
 
 static int parse_error(const Parser *parser, const char *format, ...)
@@ -225,11 +228,9 @@ static int parse_error(const Parser *parser, const char *format, ...) {
 }
 
 static int unknown_option(const Parser *parser, const char *name) {
-    enum { MOST = 64 };
-    const char *names[MOST] = {"--help", "--version"};
+    const char *names[MOST_OPTIONS + 2] = {"--help", "--version"};
     int count = 2;
-    for (const Option *o = parser->program->options; o->kind != OPTION_KIND_END && count < MOST;
-         o++)
+    for (const Option *o = parser->program->options; o->kind != OPTION_KIND_END; o++)
         if (!is_argument(o)) names[count++] = o->name;
     const char *nearest = nearest_name(name, names, count);
     return nearest ? parse_error(parser, "unknown option %.100s; did you mean %s?", name, nearest)
@@ -256,6 +257,7 @@ static int parse_option(Parser *parser, const char *text) {
            (is_argument(option) || strcmp(option->name, name) != 0))
         option++;
     if (option->kind == OPTION_KIND_END) return unknown_option(parser, name);
+    parser->given[option - parser->program->options] = true;
     if (option->kind == OPTION_KIND_FLAG) {
         if (value) return parse_error(parser, "%s takes no value", name);
         *option->value.flag = true;
@@ -297,13 +299,10 @@ static int check_arguments(Parser *parser) {
 }
 
 static int check_needed(Parser *parser) {
-    for (const Option *o = parser->program->options; o->kind != OPTION_KIND_END; o++) {
-        if (!is_needed(o)) continue;
-        bool given = o->kind == OPTION_KIND_WHOLE  ? *o->value.whole >= o->low
-                     : o->kind == OPTION_KIND_LIST ? o->value.list->count > 0
-                                                   : *o->value.text != NULL;
-        if (!given) return parse_error(parser, "%s is %s", o->name, o->help);
-    }
+    const Option *options = parser->program->options;
+    for (int i = 0; options[i].kind != OPTION_KIND_END; i++)
+        if (is_needed(&options[i]) && !parser->given[i])
+            return parse_error(parser, "%s is %s", options[i].name, options[i].help);
     return -1;
 }
 
@@ -328,7 +327,7 @@ int options_parse(const Program *program, int argc, char **argv, FILE *output, F
             print_version(program->name, output);
         return 0;
     }
-    Parser parser = {program, argc, 1, argv, program->options, errors};
+    Parser parser = {program, argc, 1, argv, program->options, errors, {false}};
     bool options_ended = false;
     for (; parser.at < argc; parser.at++) {
         const char *text = argv[parser.at];

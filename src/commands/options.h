@@ -20,7 +20,7 @@
  * ends the options; "-" is an argument (by custom: standard input). Given twice, the last one
  * counts, but for lists. A value that itself begins with "--" is written with "=". A value may be
  * empty only where the help calls it TEXT. An option whose help begins with "needed: " must be given.
- * Every program also has --help and --version. Texts point into argv. */
+ * A table has at most 64 lines. Every program also has --help and --version. Texts point into argv. */
 #ifndef TINYLM_COMMANDS_OPTIONS_H
 #define TINYLM_COMMANDS_OPTIONS_H
 

@@ -1,6 +1,7 @@
 /* ./tokenize bytes: the handout's questions about Unicode, answered for any text. */
 #include <string.h>
 
+#include "base/printable.h"
 #include "commands/tokenize_commands.h"
 #include "tokenizer/unicode.h"
 
@@ -52,7 +53,7 @@ static void print_character(const uint8_t *text, size_t length, uint32_t charact
         totals->utf32 += 4;
         totals->alone += length == 1;
     }
-    tokenize_print_quoted(stdout, text, length);
+    print_quoted(stdout, text, length);
     putchar('\n');
 }
 
@@ -61,7 +62,7 @@ static void print_bytes_alone(const uint8_t *text, const uint8_t *end) {
     printf("\ndecoded byte by byte: ");
     for (const uint8_t *p = text; p < end; p++)
         if (*p < 0x80)
-            tokenize_print_text(stdout, p, 1);
+            print_escaped(stdout, p, 1);
         else
             fputs("\xEF\xBF\xBD", stdout);
     printf(

@@ -29,9 +29,4 @@ Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *er
 bool tokenize_input(const Tokenizer *tokenizer, const char *input, IdSink sink, void *context,
                     EncodeStats *stats, Error *error);
 
-/* Prints bytes as text where they are some; control characters and bytes that are not valid UTF-8 as
- * \n, \t, \x80, … The second adds double quotes. */
-void tokenize_print_text(FILE *out, const uint8_t *bytes, size_t length);
-void tokenize_print_quoted(FILE *out, const uint8_t *bytes, size_t length);
-
 #endif

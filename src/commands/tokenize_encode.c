@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "base/printable.h"
 #include "commands/tokenize_commands.h"
 #include "formats/npy.h"
 #include "tokenizer/decoder.h"
@@ -107,7 +108,10 @@ static bool print_token(Decoder *decoder, bool raw, uint64_t id, Error *error) {
         return error_set(error, "id %llu is not in the vocabulary of %lld entries",
                          (unsigned long long)id,
                          (long long)tokenizer_vocab_size(decoder->tokenizer));
-    fwrite(text, 1, length, stdout);
+    if (raw)
+        fwrite(text, 1, length, stdout);
+    else
+        print_text(stdout, text, length);
     return true;
 }
 
@@ -176,7 +180,7 @@ int tokenize_decode(int argc, char **argv) {
                                         : decode_npy(&decoder, raw, input, &error);
     size_t length;
     const uint8_t *rest = decoder_finish(&decoder, &length);
-    fwrite(rest, 1, length, stdout);
+    print_text(stdout, rest, length);
     decoder_free(&decoder);
     tokenizer_free(tokenizer);
     return done ? program_done(name) : program_failed(name, &error);

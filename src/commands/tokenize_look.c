@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "commands/tokenize_commands.h"
 #include "tokenizer/merger.h"
 #include "tokenizer/pretokenizer.h"
@@ -78,12 +79,12 @@ static void show_ids(const Tokenizer *tokenizer, const uint32_t *ids, size_t cou
         const uint8_t *bytes = tokenizer_token(tokenizer, ids[i], &length);
         if (!colours) {
             printf("%lu ", (unsigned long)ids[i]);
-            tokenize_print_quoted(stdout, bytes, length);
+            print_quoted(stdout, bytes, length);
             putchar('\n');
             continue;
         }
         fputs(backgrounds[i % 4], stdout);
-        tokenize_print_text(stdout, bytes, length);
+        print_escaped(stdout, bytes, length);
         printf("\033[0m\033[2m%lu\033[0m ", (unsigned long)ids[i]);
     }
     if (colours) putchar('\n');
@@ -128,7 +129,7 @@ static void print_symbols(const Tokenizer *tokenizer, const IdList *symbols) {
         size_t length;
         const uint8_t *bytes = tokenizer_token(tokenizer, symbols->ids[i], &length);
         if (i) putchar(' ');
-        tokenize_print_quoted(stdout, bytes, length);
+        print_quoted(stdout, bytes, length);
     }
     putchar('\n');
 }
@@ -158,7 +159,7 @@ static bool explain_pretoken(Merger *merger, const uint8_t *text, size_t length,
         size_t result_length;
         const uint8_t *result = tokenizer_token(tokenizer, merge->result, &result_length);
         printf("  merge %lu makes ", (unsigned long)merge->rank + 1);
-        tokenize_print_quoted(stdout, result, result_length);
+        print_quoted(stdout, result, result_length);
         fputs(":  ", stdout);
         merger->rank_limit = merge->rank + 1;
         symbols.count = 0;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "commands/tokenize_commands.h"
-#include "tokenizer/unicode.h"
 
 Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *error) {
     Tokenizer *tokenizer = tokenizer_load(path, error);
@@ -50,31 +49,4 @@ bool tokenize_input(const Tokenizer *tokenizer, const char *input, IdSink sink, 
     free(ids.ids);
     stream_encoder_free(stream);
     return done;
-}
-
-void tokenize_print_text(FILE *out, const uint8_t *bytes, size_t length) {
-    const uint8_t *end = bytes + length;
-    while (bytes < end) {
-        uint32_t character;
-        size_t n = unicode_decode(bytes, end, &character);
-        if (character == UNICODE_INVALID || character < 0x20 ||
-            (character >= 0x7F && character < 0xA0)) {
-            static const char names[] = "abtnvfr"; /* \a is 7, … \r is 13 */
-            for (size_t i = 0; i < n; i++)
-                if (bytes[i] >= 7 && bytes[i] <= 13)
-                    fprintf(out, "\\%c", names[bytes[i] - 7]);
-                else
-                    fprintf(out, "\\x%02x", bytes[i]);
-        } else {
-            if (character == '"' || character == '\\') putc('\\', out);
-            fwrite(bytes, 1, n, out);
-        }
-        bytes += n;
-    }
-}
-
-void tokenize_print_quoted(FILE *out, const uint8_t *bytes, size_t length) {
-    putc('"', out);
-    tokenize_print_text(out, bytes, length);
-    putc('"', out);
 }

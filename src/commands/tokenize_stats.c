@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "base/printable.h"
 #include "commands/tokenize_commands.h"
 
 /* How often each id occurs. */
@@ -30,7 +31,7 @@ static bool usage_of(Usage *usage, const Tokenizer *tokenizer, const char *input
 static void print_token(const Tokenizer *tokenizer, uint32_t id) {
     size_t length;
     const uint8_t *bytes = tokenizer_token(tokenizer, id, &length);
-    tokenize_print_quoted(stdout, bytes, length);
+    print_quoted(stdout, bytes, length);
 }
 
 static double bytes_per_token(const EncodeStats *stats) {

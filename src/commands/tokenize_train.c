@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "base/printable.h"
 #include "commands/tokenize_commands.h"
 #include "tokenizer/bpe_trainer.h"
 
@@ -34,7 +35,7 @@ static void print_longest(const Tokenizer *tokenizer) {
         longest_length = length;
     }
     printf("longest token: ");
-    tokenize_print_quoted(stdout, tokenizer_token(tokenizer, longest, &length), longest_length);
+    print_quoted(stdout, tokenizer_token(tokenizer, longest, &length), longest_length);
     printf(", %zu bytes, id %lu\n", longest_length, (unsigned long)longest);
 }
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/parallel.h"
+#include "base/printable.h"
 #include "commands/interrupt.h"
 #include "commands/options.h"
 #include "commands/train_progress.h"
@@ -134,10 +135,11 @@ static bool open_run(Session *s, Error *error) {
                          "over with --fresh",
                          s->run.path, s->run.path);
     if (!trained && a->resume)
-        printf("%s: has no checkpoint to resume yet; this starts with step 1\n", s->run.path);
+        print_line(stdout, "%s: has no checkpoint to resume yet; this starts with step 1",
+                   s->run.path);
     if (trained && a->resume && a->init_from)
-        printf("%s: has a checkpoint to resume; --init-from %s is not used\n", s->run.path,
-               a->init_from);
+        print_line(stdout, "%s: has a checkpoint to resume; --init-from %s is not used",
+                   s->run.path, a->init_from);
     return run_directory_lock(&s->run, error) &&
            (!s->resuming || resume_check(s->config, &s->run, error));
 }
@@ -146,7 +148,7 @@ static bool open_run(Session *s, Error *error) {
 
 static void print_notice(void *context, const char *line) {
     (void)context;
-    printf("%s\n", line);
+    print_line(stdout, "%s", line);
     fflush(stdout);
 }
 
@@ -199,18 +201,18 @@ static void print_data(const Session *s) {
                (long long)s->config->data.task_length, (long long)s->config->data.task_symbols);
         return;
     }
-    printf("data: %s", c->train_path);
+    char which[96] = "";
     if (c->choices > 1)
-        printf(" (number %lld of %lld in data.train: the first that is there)",
-               (long long)c->choice + 1, (long long)c->choices);
-    printf(", %lld tokens; ", (long long)c->train.count);
-    if (c->valid_path)
-        printf("validation: %s, %lld tokens\n", c->valid_path, (long long)c->valid.count);
-    else
-        printf("validation: its last %lld tokens, held out\n", (long long)c->valid.count);
+        snprintf(which, sizeof which,
+                 " (number %lld of %lld in data.train: the first that is there)",
+                 (long long)c->choice + 1, (long long)c->choices);
+    print_line(stdout, "data: %s%s, %lld tokens; validation: %s%s %lld tokens%s", c->train_path,
+               which, (long long)c->train.count, c->valid_path ? c->valid_path : "its last",
+               c->valid_path ? "," : "", (long long)c->valid.count,
+               c->valid_path ? "" : ", held out");
     if (c->tokenizer)
-        printf("tokenizer: %lld tokens, %s\n", (long long)tokenizer_vocab_size(c->tokenizer),
-               s->run.tokenizer);
+        print_line(stdout, "tokenizer: %lld tokens, %s",
+                   (long long)tokenizer_vocab_size(c->tokenizer), s->run.tokenizer);
     else
         printf("tokenizer: none (the data are ids)\n");
 }
@@ -264,7 +266,7 @@ static bool on_sample(void *context, int64_t step, FILE *out, Error *error) {
 }
 
 /* A path as a shell reads it back. */
-static void print_quoted(const char *path) {
+static void print_shell_word(const char *path) {
     if (!path[strcspn(path, " '\"\\$`&|;<>()*?[]#~!{}\t\n")]) {
         fputs(path, stdout);
         return;
@@ -283,9 +285,9 @@ static int finish(const Session *s, const TrainerResult *result) {
     if (result->stopped) {
         printf("stopped after step %lld, everything is saved; go on with: ./train ",
                (long long)result->state.step);
-        print_quoted(s->run.config);
+        print_shell_word(s->run.config);
         printf(" --run ");
-        print_quoted(s->run.path);
+        print_shell_word(s->run.path);
         printf(" --resume\n");
         fflush(stdout);
         return 128 + stop_signal;
@@ -310,7 +312,7 @@ static int finish(const Session *s, const TrainerResult *result) {
         return program_done("train");
     }
     printf("the run is in %s; a story: ./generate --run ", s->run.path);
-    print_quoted(s->run.path);
+    print_shell_word(s->run.path);
     putchar('\n');
     return program_done("train");
 }

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "training/checkpoint.h"
 
 /* Keys, or all keys below them, that cannot change any more: the seed has drawn the weights, the task
@@ -28,7 +29,7 @@ static bool changed(const char *key, const cJSON *old, const cJSON *now, const c
     char *is = now ? cJSON_PrintUnformatted(now) : string_copy("nothing");
     bool allowed = !must_stay(key);
     if (allowed)
-        printf("resuming with %s = %s (it was %s)\n", key, is, was);
+        print_line(stdout, "resuming with %s = %s (it was %s)", key, is, was);
     else
         error_set(error,
                   "%s: was trained with %s = %s, and the config now says %s; use the config of "

@@ -1,0 +1,98 @@
+#include "base/printable.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes of the valid UTF-8 character at `at` (Unicode, table 3-7), or 0; its code point. */
+static size_t decode(const uint8_t *at, size_t left, uint32_t *code_point) {
+    size_t length = *at < 0x80 ? 1 : *at < 0xC2 ? 0 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
+    if (length == 0 || length > left) return 0;
+    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
+    *code_point = length == 1 ? *at : *at & (0x7Fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xC0) != 0x80) return 0;
+        *code_point = *code_point << 6 | (at[i] & 0x3Fu);
+    }
+    bool surrogate = *code_point >= 0xD800 && *code_point < 0xE000;
+    return *code_point < lowest[length] || *code_point > 0x10FFFF || surrogate ? 0 : length;
+}
+
+size_t printable_character(const void *text, size_t left, bool *printable) {
+    uint32_t c = 0;
+    size_t length = decode(text, left, &c);
+    *printable = length > 0 && c >= 0x20 && !(c >= 0x7F && c < 0xA0) &&
+                 !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069);
+    return length ? length : 1;
+}
+
+void text_clean(char *text) {
+    char *to = text;
+    for (size_t left = strlen(text); left > 0;) {
+        bool printable;
+        size_t length = printable_character(text, left, &printable);
+        if (printable)
+            memmove(to, text, length);
+        else
+            *to = '?';
+        to += printable ? length : 1;
+        text += length;
+        left -= length;
+    }
+    *to = '\0';
+}
+
+void print_line(FILE *stream, const char *format, ...) {
+    char line[8192];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    text_clean(line);
+    fprintf(stream, "%s\n", line);
+}
+
+void print_escaped(FILE *stream, const void *bytes, size_t length) {
+    const uint8_t *at = bytes;
+    while (length > 0) {
+        bool printable;
+        size_t size = printable_character(at, length, &printable);
+        if (printable) {
+            if (*at == '"' || *at == '\\') putc('\\', stream);
+            fwrite(at, 1, size, stream);
+        }
+        for (size_t i = 0; i < size && !printable; i++)
+            if (at[i] >= '\a' && at[i] <= '\r')
+                fprintf(stream, "\\%c", "abtnvfr"[at[i] - '\a']);
+            else
+                fprintf(stream, "\\x%02x", at[i]);
+        at += size;
+        length -= size;
+    }
+}
+
+void print_quoted(FILE *stream, const void *bytes, size_t length) {
+    putc('"', stream);
+    print_escaped(stream, bytes, length);
+    putc('"', stream);
+}
+
+void print_text(FILE *stream, const void *bytes, size_t length) {
+    static int terminal = -1;
+    if (terminal < 0) terminal = isatty(STDOUT_FILENO);
+    if (stream != stdout || !terminal) {
+        fwrite(bytes, 1, length, stream);
+        return;
+    }
+    const char *at = bytes;
+    while (length > 0) {
+        bool printable;
+        size_t size = printable_character(at, length, &printable);
+        if (printable || *at == '\n' || *at == '\t')
+            fwrite(at, 1, size, stream);
+        else if (*at != '\r')
+            putc('?', stream);
+        at += size;
+        length -= size;
+    }
+}
