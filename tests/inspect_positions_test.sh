@@ -150,6 +150,36 @@ check "bars from a table" chart
 printf 'scheme,1x\nrope,many\n' >"$work/bad.csv"
 check "a table with a word for a number" fails_with 1 'line 2: "many"' "$bin/inspect" chart "$work/bad.csv" \
     --output "$work/bad.svg"
+# The same table as a spreadsheet or another system writes it gives the same picture.
+same_chart() {
+    # shellcheck disable=SC2059 # escapes
+    printf "$1" >"$work/other.csv"
+    "$bin/inspect" chart "$work/other.csv" --title "A chart" --output "$work/other.svg" &&
+        cmp "$work/chart.svg" "$work/other.svg"
+}
+check "CR LF" same_chart 'scheme,1x,2x\r\nrope,1.5,2\r\nlearned,1.25,\r\n'
+check "a byte order mark, blank lines, no last line end" same_chart \
+    '\357\273\277scheme,1x,2x\n\nrope,1.5,2\n\r\nlearned,1.25\n\n'
+check "quotes and NaN" same_chart \
+    '"scheme","1x",2x\n"rope","1.5","2"\n"learned",1.25,NaN\n'
+check "infinity" same_chart 'scheme,1x,2x\nrope,1.5,2\nlearned,1.25,-inf'
+quoted() {
+    printf 'scheme,a\n"x, ""y""\nz",1\n' >"$work/other.csv"
+    "$bin/inspect" chart "$work/other.csv" --output "$work/other.svg" &&
+        grep -q 'x, &quot;y&quot;?z<' "$work/other.svg"
+}
+check "a name with comma, quotes and a line end" quoted
+refused_table() { # MESSAGE TABLE
+    # shellcheck disable=SC2059 # escapes
+    printf "$2" >"$work/other.csv"
+    rm -f "$work/other.svg"
+    fails_with 1 "$1" "$bin/inspect" chart "$work/other.csv" --output "$work/other.svg" &&
+        [ ! -e "$work/other.svg" ]
+}
+check "semicolons" refused_table "separated by ';'" 'scheme;a;b\nx;1,5;2\n'
+check "nothing but NaN" refused_table 'no finite number' 'scheme,a\nx,nan\n'
+check "an open quote" refused_table 'line 2: a quote (")' 'scheme,a\n"x,1\n'
+check "UTF-16" refused_table 'zero bytes' 's\000,\000a\000\n\000'
 printf 'scheme,1x\nrope,1,2\n' >"$work/bad.csv"
 check "a line that is too long" fails_with 1 'line 2' "$bin/inspect" chart "$work/bad.csv" \
     --output "$work/bad.svg"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/text.h"
+#include "pictures/csv.h"
 #include "pictures/svg_chart.h"
 
 enum { STEP, TRAIN_LOSS, VALID_LOSS, LEARNING_RATE, COLUMN_COUNT };
@@ -23,63 +23,21 @@ static void curve_add(Curve *curve, double step, double value) {
     curve->values[curve->count++] = value;
 }
 
-/* Cuts the line at `*at` into its next field; NULL after the last one. */
-static char *next_field(char **at) {
-    if (!*at) return NULL;
-    char *field = *at, *comma = strchr(field, ',');
-    if (comma) *comma = '\0';
-    *at = comma ? comma + 1 : NULL;
-    return field;
-}
-
-static char *next_line(char **at) {
-    if (!**at) return NULL;
-    char *line = *at, *end = strchr(line, '\n');
-    *at = end ? end + 1 : line + strlen(line);
-    if (end) *end = '\0';
-    size_t length = strlen(line);
-    if (length && line[length - 1] == '\r') line[length - 1] = '\0';
-    return line;
-}
-
-static bool read_header(char *line, int where[COLUMN_COUNT], const char *path, Error *error) {
-    for (int c = 0; c < COLUMN_COUNT; c++) where[c] = -1;
-    char *field;
-    for (int n = 0; (field = next_field(&line)); n++)
-        for (int c = 0; c < COLUMN_COUNT; c++)
-            if (strcmp(field, column_names[c]) == 0) where[c] = n;
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        if (where[c] < 0)
+static bool read_curves(const CsvTable *log, Curve curves[COLUMN_COUNT], Error *error) {
+    int64_t where[COLUMN_COUNT];
+    for (int c = 0; c < COLUMN_COUNT; c++) {
+        for (where[c] = 0; where[c] < log->columns; where[c]++)
+            if (strcmp(log->fields[where[c]], column_names[c]) == 0) break;
+        if (where[c] == log->columns)
             return error_set(error,
                              "%s: its first line has no column \"%s\"; is it the log of a run?",
-                             path, column_names[c]);
-    return true;
-}
-
-static bool read_row(char *line, const int where[COLUMN_COUNT], double row[COLUMN_COUNT],
-                     int64_t line_number, const char *path, Error *error) {
-    for (int c = 0; c < COLUMN_COUNT; c++) row[c] = NAN;
-    char *field;
-    for (int n = 0; (field = next_field(&line)); n++)
-        for (int c = 0; c < COLUMN_COUNT; c++) {
-            if (where[c] != n || !*field) continue;
-            if (!text_to_real(field, &row[c]))
-                return error_set(error, "%s: line %lld: \"%.40s\" in column %s is not a number",
-                                 path, (long long)line_number, field, column_names[c]);
-        }
-    return true;
-}
-
-static bool read_curves(char *text, Curve curves[COLUMN_COUNT], const char *path, Error *error) {
-    int where[COLUMN_COUNT];
-    char *at = text, *line = next_line(&at);
-    if (!line) return error_set(error, "%s: is empty; is it the log of a run?", path);
-    if (!read_header(line, where, path, error)) return false;
-    for (int64_t number = 2; (line = next_line(&at)); number++) {
-        double row[COLUMN_COUNT];
-        if (!*line) continue;
-        if (!read_row(line, where, row, number, path, error)) return false;
-        for (int c = 0; c < COLUMN_COUNT; c++) curve_add(&curves[c], row[STEP], row[c]);
+                             log->path, column_names[c]);
+    }
+    for (int64_t row = 1; row < log->rows; row++) {
+        double values[COLUMN_COUNT];
+        for (int c = 0; c < COLUMN_COUNT; c++)
+            if (!csv_number(log, row, where[c], &values[c], error)) return false;
+        for (int c = 0; c < COLUMN_COUNT; c++) curve_add(&curves[c], values[STEP], values[c]);
     }
     return true;
 }
@@ -105,20 +63,18 @@ static char *draw_curves(const Curve curves[COLUMN_COUNT], const char *path, Err
 }
 
 char *loss_chart_text(const char *log_csv_path, Error *error) {
-    size_t size;
-    char *text = file_read(log_csv_path, (size_t)1 << 30, &size, error);
-    if (!text) return NULL;
-    int64_t lines = 1;
-    for (const char *c = text; (c = strchr(c, '\n')); c++) lines++;
+    CsvTable log;
     Curve curves[COLUMN_COUNT];
-    double *memory = allocate((uint64_t)lines, 2 * COLUMN_COUNT * sizeof(double));
-    for (int c = 0; c < COLUMN_COUNT; c++)
-        curves[c] = (Curve){memory + 2 * c * lines, memory + (2 * c + 1) * lines, 0};
     char *svg = NULL;
-    if (read_curves(text, curves, log_csv_path, error))
-        svg = draw_curves(curves, log_csv_path, error);
-    free(memory);
-    free(text);
+    if (csv_read(&log, log_csv_path, error)) {
+        int64_t rows = log.rows + 1;
+        double *memory = allocate((uint64_t)rows, 2 * COLUMN_COUNT * sizeof(double));
+        for (int c = 0; c < COLUMN_COUNT; c++)
+            curves[c] = (Curve){memory + 2 * c * rows, memory + (2 * c + 1) * rows, 0};
+        if (read_curves(&log, curves, error)) svg = draw_curves(curves, log_csv_path, error);
+        free(memory);
+    }
+    csv_free(&log);
     return svg;
 }
 
