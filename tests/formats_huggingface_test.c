@@ -1,6 +1,8 @@
 /* Hugging Face directories: what config.json may say, shards, heads, and what is refused. */
 #include "model_files.h"
 
+#include <math.h>
+
 #include "formats/safetensors.h"
 #include "model/position_tables.h"
 
@@ -28,6 +30,12 @@ static void edit_config(const char *directory, const char *key, const char *json
     cJSON_free(text);
     cJSON_Delete(config);
     free(path);
+}
+
+static bool warned(const ModelFile *file, const char *part) {
+    for (int i = 0; i < file->warning_count; i++)
+        if (strstr(file->warnings[i], part)) return true;
+    return false;
 }
 
 static void refuse_edit(const char *key, const char *json, const char *part_of_message) {
@@ -68,9 +76,15 @@ static void test_config_refusals(void **state) {
         {"rope_scaling", "{\"type\": \"longrope\", \"factor\": 2}", "longrope"},
         {"rope_scaling", "{\"rope_type\": \"linear\"}", "factor"},
         {"rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 2}", "low_freq_factor"},
-        {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"attention_factor\": 2}",
+        {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"attention_factor\": -1}",
          "attention_factor"},
-        {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"mscale\": 1}", "mscale"},
+        {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"mscale\": -1}", "mscale"},
+        {"is_causal", "false", "is_causal"},
+        {"sliding_window", "4096", "sliding_window is 4096; only null"},
+        {"attention_chunk_size", "8", "attention_chunk_size"},
+        {"layer_types", "[\"sliding_attention\"]", "layer_types"},
+        {"per_layer_config", "{\"0\": {}}", "per_layer_config"},
+        {"quantization_config", "{\"bits\": 4}", "quantization_config"},
         {"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"truncate\": false}",
          "truncate"},
         {"rope_scaling", "[]", "rope_scaling"},
@@ -116,6 +130,159 @@ static void test_rope_parameters(void **state) {
     assert_int_equal(position->scaling.type, ROPE_SCALING_YARN);
     assert_int_equal(position->scaling.original_context, 12);
     assert_true(position->scaling.beta_fast == 32 && position->scaling.beta_slow == 1);
+    model_file_free(&file);
+}
+
+/* Where rope's settings stand, and which of them count: what transformers 5.24 computes with
+ * max_position_embeddings 64 and heads of 8. */
+static void test_rope_keys(void **state) {
+    (void)state;
+    static const struct {
+        const char *scaling, *parameters, *theta, *original;
+        double frequencies[4], magnitude;
+    } cases[] = {
+        {"{\"rope_type\": \"yarn\", \"factor\": 4}",
+         NULL,
+         NULL,
+         "16",
+         {1, 0.025, 0.0025, 0.00025},
+         1.138629436111989},
+        {"{\"rope_type\": \"yarn\", \"factor\": 4, \"original_max_position_embeddings\": 32}",
+         NULL,
+         NULL,
+         "16",
+         {1, 0.025, 0.0025, 0.00025},
+         1.138629436111989},
+        {NULL,
+         "{\"rope_type\": \"yarn\", \"factor\": 4}",
+         NULL,
+         NULL,
+         {1, 0.0625, 0.0025, 0.00025},
+         1.138629436111989},
+        {"{\"rope_type\": \"llama3\", \"factor\": 4, \"low_freq_factor\": 1, "
+         "\"high_freq_factor\": 4}",
+         NULL,
+         NULL,
+         "16",
+         {0.6366197466850281, 0.025, 0.0025, 0.00025},
+         1},
+        {"{\"rope_type\": \"llama3\", \"factor\": 4, \"low_freq_factor\": 1, "
+         "\"high_freq_factor\": 4}",
+         NULL,
+         NULL,
+         NULL,
+         {1, 0.02546478994190693, 0.0025, 0.00025},
+         1},
+        {"{\"rope_type\": \"yarn\", \"factor\": 4, \"attention_factor\": 1.5}",
+         NULL,
+         NULL,
+         NULL,
+         {1, 0.0625, 0.0025, 0.00025},
+         1.5},
+        {"{\"rope_type\": \"yarn\", \"factor\": 4, \"mscale\": 0.7, \"mscale_all_dim\": 1}",
+         NULL,
+         NULL,
+         NULL,
+         {1, 0.0625, 0.0025, 0.00025},
+         0.9634746568860826},
+        {"{\"rope_type\": \"yarn\", \"factor\": 4, \"mscale\": 0.7}",
+         NULL,
+         NULL,
+         NULL,
+         {1, 0.0625, 0.0025, 0.00025},
+         1.138629436111989},
+        {"{\"rope_type\": \"linear\", \"factor\": 2, \"attention_factor\": 3}",
+         NULL,
+         NULL,
+         NULL,
+         {0.5, 0.05, 0.005, 0.0005},
+         1},
+        {"{\"rope_type\": \"default\", \"type\": \"linear\", \"factor\": 2}",
+         NULL,
+         NULL,
+         NULL,
+         {1, 0.1, 0.01, 0.001},
+         1},
+        {"{}",
+         "{\"rope_type\": \"linear\", \"factor\": 2}",
+         NULL,
+         NULL,
+         {0.5, 0.05, 0.005, 0.0005},
+         1},
+        /* both: rope_scaling counts, and of the other not even rope_theta */
+        {"{\"rope_type\": \"linear\", \"factor\": 2}",
+         "{\"rope_type\": \"default\", \"rope_theta\": 500000}",
+         NULL,
+         NULL,
+         {0.5, 0.05, 0.005, 0.0005},
+         1},
+        {"{\"rope_type\": \"yarn\", \"factor\": 4, \"original_max_position_embeddings\": 16}",
+         "{\"rope_type\": \"default\", \"rope_theta\": 10000}",
+         NULL,
+         NULL,
+         {1, 0.025, 0.0025, 0.00025},
+         1.138629436111989},
+        {"{\"rope_type\": \"linear\", \"factor\": 2}",
+         "{}",
+         "500000",
+         NULL,
+         {0.5, 0.01880301535129547, 0.000707106722984463, 2.6591478672344238e-05},
+         1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ModelConfig config = small_config();
+        const char *directory = fresh_directory(&config);
+        edit_config(directory, "max_position_embeddings", "64");
+        edit_config(directory, "rope_scaling", cases[i].scaling);
+        edit_config(directory, "rope_parameters", cases[i].parameters);
+        edit_config(directory, "rope_theta", cases[i].theta);
+        edit_config(directory, "original_max_position_embeddings", cases[i].original);
+        ModelFile file = read_model(directory);
+        double frequencies[4], magnitude;
+        position_rope_frequencies(&file.model->config.position, 8, 64, 1, frequencies, &magnitude);
+        for (int k = 0; k < 4; k++)
+            if (fabs(frequencies[k] / cases[i].frequencies[k] - 1) > 1e-6)
+                fail_msg("case %zu: frequency %d is %.9g", i, k, frequencies[k]);
+        if (fabs(magnitude - cases[i].magnitude) > 1e-9)
+            fail_msg("case %zu: the magnitude is %.9g", i, magnitude);
+        bool both = cases[i].scaling && cases[i].parameters && strlen(cases[i].scaling) > 2 &&
+                    strlen(cases[i].parameters) > 2;
+        assert_true(warned(&file, "all of rope_parameters is ignored") == both);
+        model_file_free(&file);
+    }
+}
+
+/* An original context longer than any we allocate, also on the way through our own config. */
+static void test_long_original_context(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config), *ours = scratch_path("long-original");
+    edit_config(directory, "rope_scaling",
+                "{\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 1, "
+                "\"high_freq_factor\": 4, \"original_max_position_embeddings\": 2097152}");
+    ModelFile file = read_model(directory);
+    write_model(&file, MODEL_TINYLM, ours);
+    model_file_free(&file);
+    file = read_model(ours);
+    assert_int_equal(file.model->config.position.scaling.original_context, 2097152);
+    model_file_free(&file);
+}
+
+/* Keys that transformers does not look at are named, those that it knows are not. */
+static void test_ignored_keys(void **state) {
+    (void)state;
+    ModelConfig config = small_config();
+    const char *directory = fresh_directory(&config);
+    edit_config(directory, "attention_dropout", "0.1");
+    edit_config(directory, "pretraining_tp", "2");
+    ModelFile file = read_model(directory);
+    assert_false(warned(&file, "ignored"));
+    model_file_free(&file);
+    edit_config(directory, "logit_scale", "2");
+    edit_config(directory, "rope_scaling",
+                "{\"rope_type\": \"linear\", \"factor\": 2, \"beta_fast\": 3}");
+    file = read_model(directory);
+    assert_true(warned(&file, "transformers' Llama models: logit_scale, rope_scaling.beta_fast"));
     model_file_free(&file);
 }
 
@@ -214,10 +381,7 @@ static void test_heads(void **state) {
     edit_config(directory, "tie_word_embeddings", "true");
     ModelFile file = read_model(directory); /* the flag wins over a head that differs */
     assert_true(file.model->config.tie_embeddings);
-    bool warned = false;
-    for (int i = 0; i < file.warning_count; i++)
-        warned = warned || strstr(file.warnings[i], "lm_head.weight differs");
-    assert_true(warned);
+    assert_true(warned(&file, "lm_head.weight differs"));
     model_file_free(&file);
 
     Items *items = items_of(directory); /* the same head twice: no warning */
@@ -225,7 +389,7 @@ static void test_heads(void **state) {
     write_items(items, directory, "model.safetensors", 0, items->count);
     free_items(items);
     file = read_model(directory);
-    for (int i = 0; i < file.warning_count; i++) assert_null(strstr(file.warnings[i], "lm_head"));
+    assert_false(warned(&file, "lm_head"));
     model_file_free(&file);
 
     config.tie_embeddings = true; /* a missing head with the flag false */
@@ -322,10 +486,12 @@ static void test_shards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config_refusals), cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_rope_parameters), cmocka_unit_test(test_shared_scaling),
-        cmocka_unit_test(test_heads),           cmocka_unit_test(test_strange_tensors),
-        cmocka_unit_test(test_shards),          cmocka_unit_test(test_file_in_directory),
+        cmocka_unit_test(test_config_refusals),       cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_rope_parameters),       cmocka_unit_test(test_rope_keys),
+        cmocka_unit_test(test_long_original_context), cmocka_unit_test(test_ignored_keys),
+        cmocka_unit_test(test_shared_scaling),        cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_strange_tensors),       cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_file_in_directory),
     };
     return cmocka_run_group_tests_name("Hugging Face", tests, make_scratch, remove_scratch);
 }

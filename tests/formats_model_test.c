@@ -3,6 +3,8 @@
 #include "formats/gguf.h"
 #include "model_files.h"
 
+#include <math.h>
+
 static const char *const ENDINGS[MODEL_FORMAT_COUNT] = {"", "", ".gguf", ".bin"};
 
 static const char *numbered_path(const char *name, int number, const char *ending) {
@@ -95,13 +97,19 @@ static void test_scaling_survives(void **state) {
          .original_context = 8,
          .beta_fast = 16,
          .beta_slow = 2},
+        {.type = ROPE_SCALING_YARN,
+         .factor = 3,
+         .original_context = 8,
+         .beta_fast = 16,
+         .beta_slow = 2,
+         .attention_factor = 1.25},
         {.type = ROPE_SCALING_LLAMA3,
          .factor = 8,
          .original_context = 8,
          .low_freq_factor = 1,
          .high_freq_factor = 4.5},
     };
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         for (int format = MODEL_HUGGINGFACE; format <= MODEL_GGUF; format++) {
             ModelConfig config = small_config();
             config.position.scaling = scalings[i];
@@ -121,45 +129,93 @@ static void test_scaling_survives(void **state) {
             assert_true(got->low_freq_factor == scalings[i].low_freq_factor &&
                         got->high_freq_factor == scalings[i].high_freq_factor);
             assert_int_equal(got->original_context, scalings[i].original_context);
+            assert_true(fabs(got->attention_factor - scalings[i].attention_factor) < 1e-6);
             assert_same_weights(file.model, back.model);
             model_file_free(&file);
             model_file_free(&back);
         }
 }
 
-/* Keys of llama.cpp's yarn that our formula has no place for. */
-static void test_foreign_yarn(void **state) {
-    (void)state;
-    static const char *const keys[] = {
-        "llama.rope.scaling.attn_factor", "llama.rope.scaling.yarn_attn_factor",
-        "llama.rope.scaling.yarn_ext_factor", "llama.rope.scaling.yarn_log_multiplier"};
+/* A file with one matrix and these keys: reading ends at the first tensor that is missing, or before. */
+static void write_keys(const char *path, const char *key, double value, bool yarn) {
     static const real table[64];
-    for (int i = 0; i < 4; i++)
-        for (int factor = 1; factor <= 2; factor++) {
-            GgufWriter *writer = gguf_writer_new();
-            Error error;
-            gguf_add_string(writer, "general.architecture", "llama");
-            gguf_add_string(writer, "llama.rope.scaling.type", "yarn");
-            gguf_add_float32(writer, "llama.rope.scaling.factor", 2);
-            gguf_add_float32(writer, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
-            static const char *const numbers[] = {"context_length", "embedding_length",
-                                                  "feed_forward_length", "attention.head_count"};
-            static const uint32_t values[] = {8, 8, 8, 2};
-            for (int k = 0; k < 4; k++) {
-                char *key = string_format("llama.%s", numbers[k]);
-                gguf_add_uint32(writer, key, values[k]);
-                free(key);
-            }
-            gguf_add_uint32(writer, "llama.block_count", 1);
-            gguf_add_float32(writer, keys[i], (float)factor);
-            gguf_add_tensor(writer, "token_embd.weight", GGUF_TENSOR_F32, 2, (int64_t[]){8, 8},
-                            table);
-            if (!gguf_write(writer, scratch_path("yarn.gguf"), &error))
-                fail_msg("%s", error.message);
-            gguf_writer_free(writer);
-            refuse_reading(scratch_path("yarn.gguf"),
-                           factor == 1 && i < 3 ? "is missing" : keys[i]);
-        }
+    GgufWriter *writer = gguf_writer_new();
+    Error error;
+    gguf_add_string(writer, "general.architecture", "llama");
+    gguf_add_string(writer, "llama.rope.scaling.type", yarn ? "yarn" : "linear");
+    gguf_add_float32(writer, "llama.rope.scaling.factor", 2);
+    gguf_add_float32(writer, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
+    static const char *const numbers[] = {"context_length", "embedding_length",
+                                          "feed_forward_length", "attention.head_count"};
+    static const uint32_t values[] = {8, 8, 8, 2};
+    for (int k = 0; k < 4; k++) {
+        char *name = string_format("llama.%s", numbers[k]);
+        gguf_add_uint32(writer, name, values[k]);
+        free(name);
+    }
+    gguf_add_uint32(writer, "llama.block_count", 1);
+    if (strcmp(key, "llama.attention.causal") == 0)
+        gguf_add_bool(writer, key, value != 0);
+    else
+        gguf_add_float32(writer, key, (float)value);
+    gguf_add_tensor(writer, "token_embd.weight", GGUF_TENSOR_F32, 2, (int64_t[]){8, 8}, table);
+    if (!gguf_write(writer, path, &error)) fail_msg("%s", error.message);
+    gguf_writer_free(writer);
+}
+
+/* Keys of llama.cpp that our computation has no place for are refused, but for their usual value. */
+static void test_foreign_keys(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        double usual, other;
+    } keys[] = {
+        {"llama.rope.scaling.yarn_attn_factor", 1, 2},
+        {"llama.rope.scaling.yarn_ext_factor", 1, 0},
+        {"llama.rope.scaling.yarn_log_multiplier", 0, 0.1},
+        {"llama.attention.scale", 0, 0.5},
+        {"llama.attention.sliding_window", 0, 4096},
+        {"llama.attention.clamp_kqv", 0, 8},
+        {"llama.attention.max_alibi_bias", 0, 8},
+        {"llama.attention.causal", 1, 0},
+        {"llama.logit_scale", 1, 0.25},
+        {"llama.embedding_scale", 1, 12},
+        {"llama.residual_scale", 0, 0.22},
+        {"llama.expert_count", 0, 8},
+        {"llama.attn_logit_softcapping", 0, 50},
+        {"llama.final_logit_softcapping", 0, 30},
+    };
+    const char *path = scratch_path("keys.gguf");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        write_keys(path, keys[i].key, keys[i].usual, i % 2);
+        refuse_reading(path, "is missing");
+        write_keys(path, keys[i].key, keys[i].other, i % 2);
+        refuse_reading(path, keys[i].key);
+    }
+    write_keys(path, "llama.rope.scaling.attn_factor", 2, false); /* only yarn has it */
+    refuse_reading(path, "llama.rope.scaling.attn_factor");
+    write_keys(path, "llama.rope.scaling.attn_factor", 2, true);
+    refuse_reading(path, "is missing");
+}
+
+static void test_parts_of_a_split_file(void **state) {
+    (void)state;
+    const char *path = scratch_path("part.gguf");
+    Error error;
+    GgufWriter *writer = gguf_writer_new();
+    gguf_add_uint32(writer, "split.no", 1);
+    gguf_add_uint32(writer, "split.count", 3);
+    assert_true(gguf_write(writer, path, &error));
+    gguf_writer_free(writer);
+    refuse_reading(path, "is part 2 of 3 of a split GGUF");
+    for (int part = 1; part <= 2; part++) {
+        char *name = string_format("cases/turn2/split_gguf/tiny-0000%d-of-00002.gguf", part);
+        char *message = string_format("is part %d of 2", part);
+        const char *shared = shared_path(name);
+        if (shared) refuse_reading(shared, message);
+        free(name);
+        free(message);
+    }
 }
 
 static void test_refusals(void **state) {
@@ -533,13 +589,21 @@ static void test_interrupted_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),        cmocka_unit_test(test_row_order),
-        cmocka_unit_test(test_scaling_survives),   cmocka_unit_test(test_foreign_yarn),
-        cmocka_unit_test(test_refusals),           cmocka_unit_test(test_nothing_half_written),
-        cmocka_unit_test(test_tokenizer_travels),  cmocka_unit_test(test_start_and_end_travel),
-        cmocka_unit_test(test_llama2c_ids),        cmocka_unit_test(test_llama2c_special),
-        cmocka_unit_test(test_llama2c_neighbours), cmocka_unit_test(test_llama2c_decoding),
-        cmocka_unit_test(test_half_gguf),          cmocka_unit_test(test_foreign_gguf_tokenizers),
+        cmocka_unit_test(test_round_trips),
+        cmocka_unit_test(test_row_order),
+        cmocka_unit_test(test_scaling_survives),
+        cmocka_unit_test(test_foreign_keys),
+        cmocka_unit_test(test_parts_of_a_split_file),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_nothing_half_written),
+        cmocka_unit_test(test_tokenizer_travels),
+        cmocka_unit_test(test_start_and_end_travel),
+        cmocka_unit_test(test_llama2c_ids),
+        cmocka_unit_test(test_llama2c_special),
+        cmocka_unit_test(test_llama2c_neighbours),
+        cmocka_unit_test(test_llama2c_decoding),
+        cmocka_unit_test(test_half_gguf),
+        cmocka_unit_test(test_foreign_gguf_tokenizers),
         cmocka_unit_test(test_interrupted_folder),
     };
     return cmocka_run_group_tests_name("model formats", tests, make_scratch, remove_scratch);

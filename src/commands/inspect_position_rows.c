@@ -291,7 +291,7 @@ static void rope_wavelengths(const Model *model, WavelengthColumns *columns) {
     int64_t original = scaled ? c->position.scaling.original_context : c->context_length;
     for (int type = ROPE_SCALING_NONE; type <= ROPE_SCALING_LLAMA3; type++) {
         PositionConfig position = c->position;
-        position.scaling = (RopeScaling){(RopeScalingType)type, factor, original, 32, 1, 1, 4};
+        position.scaling = (RopeScaling){(RopeScalingType)type, factor, original, 32, 1, 1, 4, 0};
         if (scaled && type == (int)c->position.scaling.type) position.scaling = c->position.scaling;
         double *column = wavelength_column(columns, rope_scaling_name((RopeScalingType)type));
         if (!position_rope_check(&position, d_head, NULL)) { /* two elements have no NTK */

@@ -9,152 +9,6 @@
 #include "formats/llama_names.h"
 #include "model/position_tables.h"
 
-/* ---- hyperparameters ---- */
-
-/* Looks keys up; after the first error everything else is skipped. */
-typedef struct KeyReader {
-    const Gguf *gguf;
-    const char *path;
-    Error *error;
-    bool failed;
-} KeyReader;
-
-static void key_error(KeyReader *reader, const char *key, const char *what) {
-    if (!reader->failed) error_set(reader->error, "%s: the key '%s' %s", reader->path, key, what);
-    reader->failed = true;
-}
-
-/* A whole number from 1 to `high`; `fallback` when absent, 0 meaning that it must be there. */
-static int64_t key_whole(KeyReader *reader, const char *key, int64_t fallback, int64_t high) {
-    const GgufValue *value = gguf_value(reader->gguf, key);
-    int64_t number;
-    if (!value) {
-        if (fallback == 0) key_error(reader, key, "is missing");
-        return fallback;
-    }
-    if (value->type == GGUF_ARRAY || !gguf_integer(value, 0, &number) || number < 1 ||
-        number > high) {
-        key_error(reader, key, "is no whole number in a possible range");
-        return 1;
-    }
-    return number;
-}
-
-static double key_real(KeyReader *reader, const char *key, double fallback) {
-    const GgufValue *value = gguf_value(reader->gguf, key);
-    double number;
-    if (!value) {
-        if (fallback == 0) key_error(reader, key, "is missing");
-        return fallback;
-    }
-    if (value->type == GGUF_ARRAY || !gguf_number(value, 0, &number) || !(number > 0) ||
-        !isfinite(number)) {
-        key_error(reader, key, "is no positive number");
-        return 1;
-    }
-    return number;
-}
-
-static bool key_is(const Gguf *gguf, const char *key, const char *text) {
-    const GgufValue *value = gguf_value(gguf, key);
-    GgufString string;
-    return value && gguf_string(value, &string) && gguf_string_equal(string, text);
-}
-
-/* The float32 next to the decimal that was meant: 1e-5 and not 9.99999975e-6. */
-static double tidy(double value) {
-    char text[32];
-    snprintf(text, sizeof text, "%.7g", value);
-    double short_value = strtod(text, NULL);
-    return (float)short_value == (float)value ? short_value : value;
-}
-
-static void read_llama3(KeyReader *keys, RopeScaling *scaling) {
-    scaling->type = ROPE_SCALING_LLAMA3;
-    scaling->factor = tidy(key_real(keys, GGUF_LLAMA3_FACTOR, 0));
-    scaling->low_freq_factor = tidy(key_real(keys, GGUF_LLAMA3_LOW, 0));
-    scaling->high_freq_factor = tidy(key_real(keys, GGUF_LLAMA3_HIGH, 0));
-    scaling->original_context = key_whole(keys, GGUF_LLAMA3_CONTEXT, 0, 1 << 30);
-}
-
-/* As llama.cpp: a factor without a type means linear. */
-static void read_scaling(KeyReader *keys, ModelConfig *config) {
-    RopeScaling *scaling = &config->position.scaling;
-    const Gguf *gguf = keys->gguf;
-    static const char type_key[] = "llama.rope.scaling.type";
-    if (gguf_tensor(gguf, "rope_freqs.weight")) {
-        if (gguf_value(gguf, GGUF_LLAMA3_FACTOR))
-            read_llama3(keys, scaling);
-        else
-            key_error(keys, type_key,
-                      "cannot be told: the file scales its frequencies by the tensor "
-                      "rope_freqs.weight, which is not supported");
-        return;
-    }
-    bool yarn = key_is(gguf, type_key, "yarn");
-    double factor = key_real(keys, "llama.rope.scale_linear", 1);
-    factor = tidy(key_real(keys, "llama.rope.scaling.factor", factor));
-    if (key_is(gguf, type_key, "none")) return;
-    if (gguf_value(gguf, type_key) && !yarn && !key_is(gguf, type_key, "linear")) {
-        key_error(keys, type_key, "is of a kind that is not supported; none, linear and yarn are");
-        return;
-    }
-    if (!yarn && factor == 1) return;
-    *scaling = (RopeScaling){.type = yarn ? ROPE_SCALING_YARN : ROPE_SCALING_LINEAR,
-                             .factor = factor,
-                             .original_context = config->context_length};
-    if (!yarn) return;
-    scaling->original_context = key_whole(keys, "llama.rope.scaling.original_context_length",
-                                          config->context_length, 1 << 30);
-    scaling->beta_fast = tidy(key_real(keys, "llama.rope.scaling.yarn_beta_fast", 32));
-    scaling->beta_slow = tidy(key_real(keys, "llama.rope.scaling.yarn_beta_slow", 1));
-    /* what our formula does not have; 1 is llama.cpp's default for all of them */
-    static const char *const factors[] = {"llama.rope.scaling.attn_factor",
-                                          "llama.rope.scaling.yarn_attn_factor",
-                                          "llama.rope.scaling.yarn_ext_factor"};
-    for (int i = 0; i < 3; i++)
-        if (key_real(keys, factors[i], 1) != 1)
-            key_error(keys, factors[i], "is not 1; such models are not supported");
-    if (gguf_value(gguf, "llama.rope.scaling.yarn_log_multiplier"))
-        key_error(keys, "llama.rope.scaling.yarn_log_multiplier", "is not supported");
-}
-
-static bool read_config(const Gguf *gguf, ModelConfig *config, const char *path, Error *error) {
-    KeyReader keys = {gguf, path, error, false};
-    const GgufTensor *table = gguf_tensor(gguf, "token_embd.weight");
-    if (!key_is(gguf, "general.architecture", "llama"))
-        return error_set(
-            error, "%s: its general.architecture is not \"llama\", the only one supported", path);
-    if (!table || table->rank != 2 || table->shape[0] < 1 || table->shape[0] > 1 << 24)
-        return error_set(error, "%s: has no usable tensor 'token_embd.weight'", path);
-    *config = (ModelConfig){.norm = NORM_PRE, .ffn = FFN_SWIGLU, .vocab_size = table->shape[0]};
-    config->tie_embeddings = gguf_tensor(gguf, "output.weight") == NULL;
-    config->context_length = key_whole(&keys, "llama.context_length", 0, 1 << 20);
-    config->d_model = key_whole(&keys, "llama.embedding_length", 0, 1 << 20);
-    config->num_layers = key_whole(&keys, "llama.block_count", 0, 10000);
-    config->d_ff = key_whole(&keys, "llama.feed_forward_length", 0, 1 << 22);
-    config->num_heads = key_whole(&keys, "llama.attention.head_count", 0, 1 << 16);
-    config->num_kv_heads =
-        key_whole(&keys, "llama.attention.head_count_kv", config->num_heads, 1 << 16);
-    config->norm_eps = tidy(key_real(&keys, "llama.attention.layer_norm_rms_epsilon", 0));
-    config->position =
-        (PositionConfig){.type = POSITION_ROPE, .layout = LAYOUT_INTERLEAVED, .fraction = 1};
-    config->position.base = tidy(key_real(&keys, "llama.rope.freq_base", 10000));
-    read_scaling(&keys, config);
-    if (config->num_layers > gguf->tensor_count)
-        key_error(&keys, "llama.block_count", "is larger than the number of tensors");
-    if (keys.failed || !llama_check_numbers(config, path, error)) return false;
-    static const char *const head_sizes[] = {
-        "llama.rope.dimension_count", "llama.attention.key_length", "llama.attention.value_length"};
-    int64_t d_head = config->d_model / config->num_heads;
-    for (int i = 0; i < 3; i++)
-        if (key_whole(&keys, head_sizes[i], d_head, 1 << 20) != d_head)
-            key_error(&keys, head_sizes[i],
-                      "is not embedding_length / head_count; such models are "
-                      "not supported");
-    return !keys.failed;
-}
-
 /* ---- tensors ---- */
 
 static bool check_tensors(const Gguf *gguf, const Model *model, const char *path, Error *error) {
@@ -181,9 +35,22 @@ static bool check_tensors(const Gguf *gguf, const Model *model, const char *path
     return true;
 }
 
+/* A part of a model that llama-gguf-split has cut up. */
+static bool check_whole(const Gguf *gguf, const char *path, Error *error) {
+    const GgufValue *parts = gguf_value(gguf, "split.count"), *which = gguf_value(gguf, "split.no");
+    int64_t count, number;
+    if (!parts || !gguf_integer(parts, 0, &count) || count < 2) return true;
+    if (!which || !gguf_integer(which, 0, &number)) number = 0;
+    return error_set(error,
+                     "%s: is part %lld of %lld of a split GGUF; join the parts first: "
+                     "llama-gguf-split --merge FIRST-PART.gguf WHOLE.gguf",
+                     path, (long long)number + 1, (long long)count);
+}
+
 static bool read_model(ModelFile *file, const Gguf *gguf, const char *path, Error *error) {
     ModelConfig config;
-    if (!gguf_tokenizer_read(file, gguf, path, error) || !read_config(gguf, &config, path, error))
+    if (!check_whole(gguf, path, error) || !gguf_tokenizer_read(file, gguf, path, error) ||
+        !gguf_config_read(file, gguf, &config, path, error))
         return false;
     file->model = model_create(&config, true, error);
     if (!file->model || !check_tensors(gguf, file->model, path, error) ||
@@ -231,6 +98,10 @@ static void add_scaling(GgufWriter *writer, const RopeScaling *scaling) {
                         (uint32_t)scaling->original_context);
         gguf_add_float32(writer, "llama.rope.scaling.yarn_beta_fast", (float)scaling->beta_fast);
         gguf_add_float32(writer, "llama.rope.scaling.yarn_beta_slow", (float)scaling->beta_slow);
+        if (scaling->attention_factor > 0)
+            gguf_add_float32(
+                writer, GGUF_ATTENTION_FACTOR,
+                (float)(scaling->attention_factor / position_yarn_magnitude(scaling->factor)));
         break;
     case ROPE_SCALING_LLAMA3:
         gguf_add_float32(writer, GGUF_LLAMA3_FACTOR, (float)scaling->factor);

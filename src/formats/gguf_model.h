@@ -22,6 +22,14 @@ enum {
 #define GGUF_LLAMA3_HIGH    "tinylm.rope.llama3.high_freq_factor"
 #define GGUF_LLAMA3_CONTEXT "tinylm.rope.llama3.original_context"
 
+/* On cosine and sine, times what the scaling has already (yarn's usual factor). */
+#define GGUF_ATTENTION_FACTOR "llama.rope.scaling.attn_factor"
+
+/* Reads the config. Every key of llama.cpp is honoured, or refused by name where its value changes
+ * the computation, or ignored because it does not; unknown ones bring a warning. */
+bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, const char *path,
+                      Error *error);
+
 /* Reads "gpt2" (with the gpt-2 pre-tokenizer, nothing added to a text) and "llama" vocabularies (ids as
  * in Llama 2, <s> and a blank before a text); others leave the model without tokenizer and a
  * warning. Errors: lists of wrong type or length, tokens or merges that are damaged. */

@@ -36,6 +36,8 @@ static void put_scaling(JsonWriter *writer, const RopeScaling *scaling) {
     if (scaling->type == ROPE_SCALING_YARN) {
         json_member_real(writer, "beta_fast", scaling->beta_fast);
         json_member_real(writer, "beta_slow", scaling->beta_slow);
+        if (scaling->attention_factor > 0)
+            json_member_real(writer, "attention_factor", scaling->attention_factor);
     }
     if (scaling->type == ROPE_SCALING_LLAMA3) {
         json_member_real(writer, "low_freq_factor", scaling->low_freq_factor);

@@ -71,14 +71,15 @@ static void read_scaling(JsonObject *position, int64_t context_length, RopeScali
         json_object_end(&object);
         return;
     }
-    scaling->original_context =
-        json_object_whole(&object, "original_context", context_length, 1, MOST_CONTEXT);
+    scaling->original_context = json_object_whole(&object, "original_context", context_length, 1,
+                                                  MODEL_MOST_ORIGINAL_CONTEXT);
     double stretched = (double)context_length / (double)scaling->original_context;
     if (stretched <= 1) json_object_require(&object, "factor");
     scaling->factor = json_object_real(&object, "factor", stretched, "(0, 1e6]");
     if (scaling->type == ROPE_SCALING_YARN) {
         scaling->beta_fast = json_object_real(&object, "beta_fast", 32, "(0, 1e6]");
         scaling->beta_slow = json_object_real(&object, "beta_slow", 1, "(0, 1e6]");
+        scaling->attention_factor = json_object_real(&object, "attention_factor", 0, "(0, 1e6]");
     } else if (scaling->type == ROPE_SCALING_LLAMA3) {
         scaling->low_freq_factor = json_object_real(&object, "low_freq_factor", 1, "(0, 1e6]");
         scaling->high_freq_factor = json_object_real(&object, "high_freq_factor", 4, "(0, 1e6]");
@@ -220,6 +221,8 @@ static void write_scaling(const RopeScaling *scaling, JsonWriter *writer) {
     if (scaling->type == ROPE_SCALING_YARN) {
         json_member_real(writer, "beta_fast", scaling->beta_fast);
         json_member_real(writer, "beta_slow", scaling->beta_slow);
+        if (scaling->attention_factor > 0)
+            json_member_real(writer, "attention_factor", scaling->attention_factor);
     } else if (scaling->type == ROPE_SCALING_LLAMA3) {
         json_member_real(writer, "low_freq_factor", scaling->low_freq_factor);
         json_member_real(writer, "high_freq_factor", scaling->high_freq_factor);

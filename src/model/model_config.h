@@ -39,6 +39,9 @@ typedef enum RopeScalingType {
     ROPE_SCALING_LLAMA3
 } RopeScalingType;
 
+/* original_context may be that of a longer model; nothing is allocated for it. */
+enum { MODEL_MOST_ORIGINAL_CONTEXT = 1 << 30 };
+
 typedef struct RopeScaling {
     RopeScalingType type;
     double factor;               /* how many times longer than original_context; > 0. Left out:
@@ -46,6 +49,7 @@ typedef struct RopeScaling {
     int64_t original_context;    /* default: the context length */
     double beta_fast, beta_slow; /* yarn: 32, 1 */
     double low_freq_factor, high_freq_factor; /* llama3: 1, 4 */
+    double attention_factor; /* yarn: on cosine and sine; 0: the usual one, 0.1·ln factor + 1 */
 } RopeScaling;
 
 typedef struct PositionConfig {

@@ -94,6 +94,10 @@ static double yarn_index(double turns, double length, double base, int64_t d) {
     return (double)d * log(length / (turns * 2 * M_PI)) / (2 * log(base));
 }
 
+double position_yarn_magnitude(double factor) {
+    return factor > 1 ? 0.1 * log(factor) + 1 : 1;
+}
+
 static void scale_yarn(const RopeScaling *scaling, double base, double original, int64_t d,
                        double *frequencies) {
     double low = floor(yarn_index(scaling->beta_fast, original, base, d));
@@ -137,7 +141,8 @@ void position_rope_frequencies(const PositionConfig *config, int64_t d_head, int
         for (int64_t i = 0; i < d / 2; i++) frequencies[i] /= factor;
     } else if (scaling->type == ROPE_SCALING_YARN) {
         scale_yarn(scaling, base, original, d, frequencies);
-        if (factor > 1) *magnitude = 0.1 * log(factor) + 1;
+        *magnitude = scaling->attention_factor > 0 ? scaling->attention_factor
+                                                   : position_yarn_magnitude(factor);
     } else if (scaling->type == ROPE_SCALING_LLAMA3) {
         scale_llama3(scaling, original, d, frequencies);
     }

@@ -56,10 +56,13 @@ int64_t position_rope_rotated(const PositionConfig *config, int64_t d_head);
  *                beta_fast and beta_slow times within L0             (Peng et al. 2023)
  *   llama3       θ_i/f·(1−s) + θ_i·s; s runs from 0 to 1 over the pairs that turn between
  *                low_freq_factor and high_freq_factor times within L0
- * `magnitude` is the factor on cosine and sine: 0.1·ln f + 1 for yarn with f > 1, else 1.
+ * `magnitude` is the factor on cosine and sine: for yarn attention_factor, or where that is 0
+ * position_yarn_magnitude(f); else 1.
  * `length` is the current sequence length; only dynamic_ntk looks at it. */
 void position_rope_frequencies(const PositionConfig *config, int64_t d_head, int64_t context_length,
                                int64_t length, double *frequencies, double *magnitude);
+/* 0.1·ln f + 1 for f > 1, else 1. */
+double position_yarn_magnitude(double factor);
 /* The two elements of a head that pair i < rotated/2 turns. */
 void position_rope_pair(PositionLayout layout, int64_t rotated, int64_t i, int64_t *first,
                         int64_t *second);

@@ -88,6 +88,8 @@ VARIANTS = {
     "half": {"position": {"type": "rope", "layout": "half", "theta": 5000}},
     "linear": {"position": {"type": "rope", "scaling": {"type": "linear", "factor": 2}}},
     "yarn": {"position": {"type": "rope", "scaling": {"type": "yarn", "factor": 4, "original_context": 24}}},
+    "yarn_attention": {"position": {"type": "rope", "scaling": {"type": "yarn", "factor": 4, "original_context": 24,
+                                                                "attention_factor": 1.5}}},
     "llama3": {"position": {"type": "rope", "scaling": {"type": "llama3", "factor": 8, "original_context": 16}}},
     "ntk": {"position": {"type": "rope", "scaling": {"type": "ntk", "factor": 3}}},
     "dynamic": {"position": {"type": "rope", "scaling": {"type": "dynamic_ntk", "factor": 3}}},

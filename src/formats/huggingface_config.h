@@ -1,0 +1,15 @@
+/* The config.json of a Hugging Face directory. */
+#ifndef TINYLM_FORMATS_HUGGINGFACE_CONFIG_H
+#define TINYLM_FORMATS_HUGGINGFACE_CONFIG_H
+
+#include "base/json.h"
+#include "formats/model_file.h"
+
+/* Reads the config of a LlamaForCausalLM as transformers 5 does: absent keys have its defaults, and of
+ * rope_scaling and rope_parameters the first that is not empty counts. Each key is honoured, or
+ * refused by name unless it has the one value that our computation has, or ignored because it does
+ * not change the computation; `path` stands for the file. Warns of what transformers ignores. */
+bool huggingface_config_read(ModelFile *file, const cJSON *json, const char *path,
+                             ModelConfig *config, Error *error);
+
+#endif
