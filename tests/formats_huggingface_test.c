@@ -19,9 +19,9 @@ static const char *fresh_directory(const ModelConfig *config) {
     return path;
 }
 
-/* Sets a key of config.json to a JSON value, or takes it out (NULL). */
-static void edit_config(const char *directory, const char *key, const char *json) {
-    char *path = path_join(directory, "config.json");
+/* Sets a key of a JSON file to a value, or takes it out (NULL). */
+static void edit_file(const char *directory, const char *name, const char *key, const char *json) {
+    char *path = path_join(directory, name);
     cJSON *config = read_json(path);
     cJSON_DeleteItemFromObjectCaseSensitive(config, key);
     if (json) cJSON_AddItemToObject(config, key, cJSON_Parse(json));
@@ -30,6 +30,10 @@ static void edit_config(const char *directory, const char *key, const char *json
     cJSON_free(text);
     cJSON_Delete(config);
     free(path);
+}
+
+static void edit_config(const char *directory, const char *key, const char *json) {
+    edit_file(directory, "config.json", key, json);
 }
 
 static bool warned(const ModelFile *file, const char *part) {
@@ -330,6 +334,34 @@ static void test_shared_scaling(void **state) {
     cJSON_Delete(json);
 }
 
+/* Lists of end tokens; generation_config.json goes before config.json where it names some. The model
+ * has no tokenizer here: ids end all the same. */
+static void test_end_tokens(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *generation;
+        int64_t ends[3]; /* up to the first -1 */
+    } cases[] = {
+        {"3", NULL, {3, -1}},        {"[3, 4]", NULL, {3, 4, -1}}, {"[3, 4]", "null", {3, 4, -1}},
+        {"3", "5", {5, -1}},         {"3", "[6, 5]", {6, 5, -1}},  {NULL, "[6, 5]", {6, 5, -1}},
+        {"[300, 4]", NULL, {4, -1}}, /* 270 rows */
+        {NULL, NULL, {-1}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ModelConfig config = small_config();
+        const char *directory = fresh_directory(&config);
+        edit_config(directory, "eos_token_id", cases[i].config);
+        edit_file(directory, "generation_config.json", "eos_token_id", cases[i].generation);
+        ModelFile file = read_model(directory);
+        int count = 0;
+        for (; cases[i].ends[count] >= 0; count++)
+            assert_true(model_tokenizer_ends(&file.tokenizer, (uint32_t)cases[i].ends[count]));
+        assert_int_equal(file.tokenizer.end_count, count);
+        assert_int_equal(model_tokenizer_end(&file.tokenizer), cases[i].ends[0]);
+        model_file_free(&file);
+    }
+}
+
 /* ---- weights ---- */
 
 typedef struct Items {
@@ -486,11 +518,17 @@ static void test_shards(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config_refusals),       cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_rope_parameters),       cmocka_unit_test(test_rope_keys),
-        cmocka_unit_test(test_long_original_context), cmocka_unit_test(test_ignored_keys),
-        cmocka_unit_test(test_shared_scaling),        cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_strange_tensors),       cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_config_refusals),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_rope_parameters),
+        cmocka_unit_test(test_rope_keys),
+        cmocka_unit_test(test_long_original_context),
+        cmocka_unit_test(test_ignored_keys),
+        cmocka_unit_test(test_shared_scaling),
+        cmocka_unit_test(test_end_tokens),
+        cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_strange_tensors),
+        cmocka_unit_test(test_shards),
         cmocka_unit_test(test_file_in_directory),
     };
     return cmocka_run_group_tests_name("Hugging Face", tests, make_scratch, remove_scratch);

@@ -298,18 +298,26 @@ static void test_start_and_end_travel(void **state) {
     ModelFile file = small_file(&config, true);
     assert_true(tokenizer_add_token(file.tokenizer.bpe, 265, (const uint8_t *)"<end>", 5, &error) &&
                 tokenizer_add_special(file.tokenizer.bpe, "<end>", &error));
-    model_tokenizer_set_end(&file.tokenizer, 265);
+    model_tokenizer_set_ends(&file.tokenizer, (const int64_t[]){265, 7, 264, 9}, 4);
     model_tokenizer_set_start(&file.tokenizer, 264); /* no special token: not taken */
+    static const int kept[] = {[MODEL_TINYLM] = 0, [MODEL_HUGGINGFACE] = 4, [MODEL_GGUF] = 3};
     for (int format = MODEL_TINYLM; format <= MODEL_GGUF; format++) {
         const char *path = numbered_path("ends", format, ENDINGS[format]);
+        int warnings = file.warning_count;
         write_model(&file, (ModelFormat)format, path);
+        assert_int_equal(file.warning_count - warnings, kept[format] < 4);
         ModelFile back = read_model(path);
         assert_int_equal(model_tokenizer_start(&back.tokenizer), 0);
-        assert_int_equal(model_tokenizer_end(&back.tokenizer), format == MODEL_TINYLM ? 0 : 265);
-        assert_true(model_tokenizer_ends(&back.tokenizer, 265) == (format != MODEL_TINYLM));
-        assert_int_equal(file.warning_count, 1); /* of the first */
+        assert_int_equal(model_tokenizer_end(&back.tokenizer), kept[format] ? 265 : 0);
+        static const uint32_t ends[] = {265, 7, 264, 9};
+        for (int i = 0; i < 4; i++)
+            assert_true(model_tokenizer_ends(&back.tokenizer, ends[i]) == (i < kept[format]));
+        assert_true(model_tokenizer_ends(&back.tokenizer, 0) == (kept[format] == 0));
         model_file_free(&back);
     }
+    int warnings = file.warning_count;
+    write_model(&file, MODEL_LLAMA2C, scratch_path("ends.bin"));
+    assert_int_equal(file.warning_count - warnings, 1);
     model_file_free(&file);
 }
 

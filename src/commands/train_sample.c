@@ -24,7 +24,7 @@ bool train_sample_write(const Model *model, Tokenizer *tokenizer, int64_t separa
                         FILE *out, Error *error) {
     ModelTokenizer either; /* only lent: the tokenizer stays the caller's */
     model_tokenizer_take(&either, tokenizer, NULL);
-    model_tokenizer_set_end(&either, separator);
+    model_tokenizer_set_ends(&either, &separator, 1);
     int32_t prompt = (int32_t)(separator >= 0 ? separator : (int64_t)tokenizer->id_of_byte['\n']);
     uint8_t *padding = allocate_zeroed((size_t)model->config.vocab_size, 1);
     for (int64_t id = tokenizer_vocab_size(tokenizer); id < model->config.vocab_size; id++)

@@ -47,6 +47,35 @@ static bool check_whole(const Gguf *gguf, const char *path, Error *error) {
                      path, (long long)number + 1, (long long)count);
 }
 
+/* The tokens at which llama.cpp ends a text: of the end, of a turn, of a message. */
+static const char *const END_KEYS[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                       "tokenizer.ggml.eom_token_id"};
+enum { END_KEY_COUNT = sizeof END_KEYS / sizeof *END_KEYS };
+
+static void read_ends(ModelFile *file, const Gguf *gguf) {
+    int64_t ids[END_KEY_COUNT];
+    for (int i = 0; i < END_KEY_COUNT; i++) {
+        const GgufValue *value = gguf_value(gguf, END_KEYS[i]);
+        if (!value || value->type == GGUF_ARRAY || !gguf_integer(value, 0, &ids[i]) ||
+            ids[i] >= file->model->config.vocab_size)
+            ids[i] = -1;
+    }
+    model_tokenizer_set_ends(&file->tokenizer, ids, END_KEY_COUNT);
+}
+
+static void add_ends(ModelFile *file, GgufWriter *writer) {
+    const ModelTokenizer *tokenizer = &file->tokenizer;
+    int64_t usual = model_tokenizer_end(tokenizer);
+    if (usual >= 0) gguf_add_uint32(writer, END_KEYS[0], (uint32_t)usual);
+    for (int i = 1; i < tokenizer->end_count && i < END_KEY_COUNT; i++)
+        gguf_add_uint32(writer, END_KEYS[i], (uint32_t)tokenizer->ends[i]);
+    if (tokenizer->end_count > END_KEY_COUNT)
+        model_file_warn(file,
+                        "its texts end with any of %d tokens; GGUF has room for the first %d, the "
+                        "others are lost",
+                        tokenizer->end_count, END_KEY_COUNT);
+}
+
 static bool read_model(ModelFile *file, const Gguf *gguf, const char *path, Error *error) {
     ModelConfig config;
     if (!check_whole(gguf, path, error) || !gguf_tokenizer_read(file, gguf, path, error) ||
@@ -56,6 +85,7 @@ static bool read_model(ModelFile *file, const Gguf *gguf, const char *path, Erro
     if (!file->model || !check_tensors(gguf, file->model, path, error) ||
         !parameters_allocate(&file->model->parameters, error))
         return false;
+    read_ends(file, gguf);
     Parameters *parameters = &file->model->parameters;
     for (int64_t i = 0; i < parameters->part_count; i++) {
         char name[LLAMA_NAME_SIZE];
@@ -195,6 +225,7 @@ bool gguf_model_write(ModelFile *file, const char *path, bool half, Error *error
     GgufWriter *writer = gguf_writer_new();
     add_config(writer, config, half);
     gguf_tokenizer_write(file, writer);
+    add_ends(file, writer);
     bool written = write_model(file, writer, path, half, error);
     gguf_writer_free(writer);
     return written;

@@ -128,7 +128,6 @@ static bool read_bpe(ModelFile *file, const Gguf *gguf, const Lists *lists, cons
     bool good = fill_bpe(bpe, lists, &cause);
     model_tokenizer_take(&file->tokenizer, bpe, NULL);
     model_tokenizer_set_start(&file->tokenizer, read_id(gguf, "tokenizer.ggml.bos_token_id"));
-    model_tokenizer_set_end(&file->tokenizer, read_id(gguf, "tokenizer.ggml.eos_token_id"));
     return good || error_set(error, "%s: its tokenizer is damaged: %s", path, cause.message);
 }
 
@@ -326,7 +325,6 @@ void gguf_tokenizer_write(const ModelFile *file, GgufWriter *writer) {
         add_pieces(tokenizer->pieces, writer);
     else
         gguf_add_string(writer, "tokenizer.ggml.model", "no_vocab");
-    int64_t start = model_tokenizer_start(tokenizer), end = model_tokenizer_end(tokenizer);
+    int64_t start = model_tokenizer_start(tokenizer);
     if (start >= 0) gguf_add_uint32(writer, "tokenizer.ggml.bos_token_id", (uint32_t)start);
-    if (end >= 0) gguf_add_uint32(writer, "tokenizer.ggml.eos_token_id", (uint32_t)end);
 }

@@ -115,12 +115,31 @@ static bool read_weights(ModelFile *file, const char *path, const ModelConfig *c
     return read;
 }
 
-/* An id of config.json, the first one of a list, or -1. */
-static int64_t read_id(const cJSON *config, const char *key) {
+/* The ids under a key, which may be a single one or a list; returns how many. */
+static int read_ids(const cJSON *config, const char *key, int64_t rows,
+                    int64_t ids[MODEL_MOST_ENDS]) {
     const cJSON *item = json_get(config, key);
-    if (cJSON_IsArray(item)) item = cJSON_GetArrayItem(item, 0);
-    int64_t id;
-    return json_whole(item, &id) ? id : -1;
+    int listed = cJSON_IsArray(item) ? cJSON_GetArraySize(item) : 1, count = 0;
+    for (int i = 0; i < listed && count < MODEL_MOST_ENDS; i++) {
+        const cJSON *id = cJSON_IsArray(item) ? cJSON_GetArrayItem(item, i) : item;
+        if (json_whole(id, &ids[count]) && ids[count] < rows) count++;
+    }
+    return count;
+}
+
+/* The ids at which transformers ends a text: those of generation_config.json, where it names some,
+ * else those of config.json. */
+static bool read_ends(ModelFile *file, const char *directory, const cJSON *config, Error *error) {
+    int64_t ids[MODEL_MOST_ENDS], rows = file->model->config.vocab_size;
+    char *path = path_join(directory, "generation_config.json");
+    cJSON *generation = file_exists(path) ? json_read(path, MODEL_CONFIG_LIMIT, error) : NULL;
+    bool good = generation || !file_exists(path);
+    int count = read_ids(generation, "eos_token_id", rows, ids);
+    if (count == 0) count = read_ids(config, "eos_token_id", rows, ids);
+    model_tokenizer_set_ends(&file->tokenizer, ids, count);
+    cJSON_Delete(generation);
+    free(path);
+    return good;
 }
 
 /* A tokenizer of another kind than ours leaves the model usable with ids. */
@@ -132,8 +151,9 @@ static void read_tokenizer(ModelFile *file, const char *directory, const cJSON *
         return;
     }
     model_tokenizer_take(&file->tokenizer, bpe, NULL);
-    model_tokenizer_set_start(&file->tokenizer, read_id(config, "bos_token_id"));
-    model_tokenizer_set_end(&file->tokenizer, read_id(config, "eos_token_id"));
+    int64_t start;
+    if (json_whole(json_get(config, "bos_token_id"), &start))
+        model_tokenizer_set_start(&file->tokenizer, start);
 }
 
 bool huggingface_read(ModelFile *file, const char *path, Error *error) {
@@ -143,7 +163,10 @@ bool huggingface_read(ModelFile *file, const char *path, Error *error) {
     cJSON *json = json_read(config_path, MODEL_CONFIG_LIMIT, error);
     bool read = json && huggingface_config_read(file, json, config_path, &config, error) &&
                 read_weights(file, path, &config, error);
-    if (read) read_tokenizer(file, directory, json);
+    if (read) {
+        read_tokenizer(file, directory, json);
+        read = read_ends(file, directory, json, error);
+    }
     cJSON_Delete(json);
     free(config_path);
     free(directory);

@@ -46,16 +46,24 @@ static void put_scaling(JsonWriter *writer, const RopeScaling *scaling) {
     json_end(writer);
 }
 
+static void put_id(JsonWriter *writer, int64_t id) {
+    if (id >= 0)
+        json_put_whole(writer, id);
+    else
+        json_put_null(writer);
+}
+
 static void put_special_ids(JsonWriter *writer, const ModelTokenizer *tokenizer) {
-    int64_t ids[] = {model_tokenizer_start(tokenizer), model_tokenizer_end(tokenizer)};
-    static const char *const keys[] = {"bos_token_id", "eos_token_id"};
-    for (int i = 0; i < 2; i++) {
-        json_key(writer, keys[i]);
-        if (ids[i] >= 0)
-            json_put_whole(writer, ids[i]);
-        else
-            json_put_null(writer);
+    json_key(writer, "bos_token_id");
+    put_id(writer, model_tokenizer_start(tokenizer));
+    json_key(writer, "eos_token_id");
+    if (tokenizer->end_count < 2) {
+        put_id(writer, model_tokenizer_end(tokenizer));
+        return;
     }
+    json_begin_array(writer, JSON_ON_ONE_LINE);
+    for (int i = 0; i < tokenizer->end_count; i++) json_put_whole(writer, tokenizer->ends[i]);
+    json_end(writer);
 }
 
 static char *config_text(const ModelFile *file, size_t *length) {
@@ -98,9 +106,9 @@ static char *generation_text(const ModelFile *file, size_t *length) {
 
 static void put_special_token(JsonWriter *writer, const char *key, const Tokenizer *bpe,
                               int64_t id) {
-    if (id < 0) return;
     size_t length;
-    const uint8_t *bytes = tokenizer_token(bpe, (uint32_t)id, &length);
+    const uint8_t *bytes = id < 0 ? NULL : tokenizer_token(bpe, (uint32_t)id, &length);
+    if (!bytes) return;
     json_key(writer, key);
     json_put_text(writer, (const char *)bytes, length);
 }
@@ -112,7 +120,8 @@ static char *tokenizer_config_text(const ModelFile *file, size_t *length) {
     json_member_whole(&writer, "model_max_length", file->model->config.context_length);
     json_member_bool(&writer, "clean_up_tokenization_spaces", false);
     put_special_token(&writer, "bos_token", file->tokenizer.bpe, file->tokenizer.start);
-    put_special_token(&writer, "eos_token", file->tokenizer.bpe, file->tokenizer.end);
+    put_special_token(&writer, "eos_token", file->tokenizer.bpe,
+                      model_tokenizer_end(&file->tokenizer));
     json_end(&writer);
     return json_writer_finish(&writer, length);
 }

@@ -171,7 +171,9 @@ bool llama2c_read(ModelFile *file, const char *path, const char *tokenizer, Erro
  * them is </s>. */
 static int64_t *number_rows(const ModelTokenizer *tokenizer, int64_t *count) {
     const Tokenizer *bpe = tokenizer->bpe;
-    int64_t start = tokenizer->start, end = tokenizer->end, size = tokenizer_vocab_size(bpe);
+    int64_t start = tokenizer->start, size = tokenizer_vocab_size(bpe);
+    int64_t end = model_tokenizer_end(tokenizer);
+    if (end >= size) end = -1; /* a row without a token */
     int64_t *rows = allocate((size_t)size + LLAMA2C_FIRST_BYTE + 256, sizeof *rows);
     bool *used = allocate_zeroed((size_t)size, sizeof *used);
     rows[LLAMA2C_UNKNOWN] = -1;
@@ -353,6 +355,10 @@ bool llama2c_write(ModelFile *file, const char *path, Error *error) {
     const ModelTokenizer *tokenizer = &file->tokenizer;
     Output output = {.row_count = file->model->config.vocab_size};
     if (!check(&file->model->config, path, error)) return false;
+    if (tokenizer->end_count > 1)
+        model_file_warn(
+            file, "its texts end with any of %d tokens; llama2.c has one, the others are lost",
+            tokenizer->end_count);
     int64_t *rows = NULL;
     Llama2cTokenizer *pieces = NULL;
     if (tokenizer->bpe) {

@@ -109,12 +109,16 @@ static bool read_format(ModelFile *file, const char *path, const char *tokenizer
     }
 }
 
-/* Replaces the model's own tokenizer by the one asked for. */
+/* Replaces the model's own tokenizer by the one asked for. The ids that a Hugging Face directory or a GGUF
+ * file names as ends stay. */
 static bool override_tokenizer(ModelFile *file, const char *path, Error *error) {
     Tokenizer *bpe = tokenizer_load(path, error);
     if (!bpe) return false;
+    ModelTokenizer own = file->tokenizer;
     model_tokenizer_free(&file->tokenizer);
     model_tokenizer_take(&file->tokenizer, bpe, NULL);
+    if (file->format != MODEL_TINYLM)
+        model_tokenizer_set_ends(&file->tokenizer, own.ends, own.end_count);
     return true;
 }
 

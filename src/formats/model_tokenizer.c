@@ -17,7 +17,8 @@ static int64_t default_separator(const Tokenizer *bpe) {
 void model_tokenizer_take(ModelTokenizer *tokenizer, Tokenizer *bpe, const char *separator) {
     int64_t id = separator ? tokenizer_special_id(bpe, separator) : -1;
     if (id < 0) id = default_separator(bpe);
-    *tokenizer = (ModelTokenizer){.bpe = bpe, .start = id, .end = id};
+    *tokenizer = (ModelTokenizer){.bpe = bpe, .start = id};
+    model_tokenizer_set_ends(tokenizer, &id, 1);
 }
 
 static bool is_special(const ModelTokenizer *tokenizer, int64_t id) {
@@ -28,8 +29,12 @@ static bool is_special(const ModelTokenizer *tokenizer, int64_t id) {
 void model_tokenizer_set_start(ModelTokenizer *tokenizer, int64_t id) {
     if (is_special(tokenizer, id)) tokenizer->start = id;
 }
-void model_tokenizer_set_end(ModelTokenizer *tokenizer, int64_t id) {
-    if (is_special(tokenizer, id)) tokenizer->end = id;
+
+void model_tokenizer_set_ends(ModelTokenizer *tokenizer, const int64_t *ids, int count) {
+    int kept = 0;
+    for (int i = 0; i < count && kept < MODEL_MOST_ENDS; i++)
+        if (ids[i] >= 0) tokenizer->ends[kept++] = ids[i];
+    if (kept > 0) tokenizer->end_count = kept;
 }
 
 bool model_tokenizer_present(const ModelTokenizer *tokenizer) {
@@ -63,11 +68,13 @@ int64_t model_tokenizer_start(const ModelTokenizer *tokenizer) {
 }
 
 int64_t model_tokenizer_end(const ModelTokenizer *tokenizer) {
-    if (tokenizer->bpe) return tokenizer->end;
+    if (tokenizer->end_count > 0) return tokenizer->ends[0];
     return tokenizer->pieces ? LLAMA2C_END : -1;
 }
 
 bool model_tokenizer_ends(const ModelTokenizer *tokenizer, uint32_t id) {
-    if (tokenizer->pieces && id == LLAMA2C_BEGIN) return true;
-    return model_tokenizer_end(tokenizer) == (int64_t)id;
+    if (tokenizer->pieces && (id == LLAMA2C_BEGIN || id == LLAMA2C_END)) return true;
+    for (int i = 0; i < tokenizer->end_count; i++)
+        if (tokenizer->ends[i] == (int64_t)id) return true;
+    return false;
 }

@@ -6,20 +6,25 @@
 #include "formats/llama2c_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
+enum { MODEL_MOST_ENDS = 32 };
+
 /* At most one of the two; none when a model has no tokenizer and takes ids only. */
 typedef struct ModelTokenizer {
     Tokenizer *bpe;
     Llama2cTokenizer *pieces;
-    int64_t start, end; /* of `bpe`: the ids that begin and end a text, -1 for none */
+    int64_t start;                 /* of `bpe`: the id that begins a text, -1 for none */
+    int64_t ends[MODEL_MOST_ENDS]; /* a text ends with any of these; the first is the usual one */
+    int end_count;
 } ModelTokenizer;
 
 /* Takes over a BPE tokenizer. Its texts begin and end with the special token `separator`; when that is
  * NULL or no such token is there, with <|endoftext|>, or else with the special token of the lowest id,
  * which is the first one that our tokenizers were given. */
 void model_tokenizer_take(ModelTokenizer *tokenizer, Tokenizer *bpe, const char *separator);
-/* What a file says of them: counts where the id is a special token. */
+/* What a file says of them. A start counts where the id is a special token; ends count also without a
+ * tokenizer. -1 among the ends stands for none; when all are, the ends stay what they were. */
 void model_tokenizer_set_start(ModelTokenizer *tokenizer, int64_t id);
-void model_tokenizer_set_end(ModelTokenizer *tokenizer, int64_t id);
+void model_tokenizer_set_ends(ModelTokenizer *tokenizer, const int64_t *ids, int count);
 
 void model_tokenizer_free(ModelTokenizer *tokenizer);
 bool model_tokenizer_present(const ModelTokenizer *tokenizer);
@@ -38,11 +43,11 @@ bool model_tokenizer_encode(const ModelTokenizer *tokenizer, const uint8_t *text
 const uint8_t *model_tokenizer_bytes(const ModelTokenizer *tokenizer, uint32_t previous,
                                      uint32_t id, size_t *length);
 
-/* The id that begins a text without prompt (<|endoftext|>, <s>) and the one that ends a text
+/* The id that begins a text without prompt (<|endoftext|>, <s>) and the usual one that ends a text
  * (<|endoftext|>, </s>); -1 when there is none. */
 int64_t model_tokenizer_start(const ModelTokenizer *tokenizer);
 int64_t model_tokenizer_end(const ModelTokenizer *tokenizer);
-/* Whether a text ends with this id: that of the end, and for pieces <s> too. */
+/* Whether a text ends with this id: one of the ends, and for pieces <s> and </s>. */
 bool model_tokenizer_ends(const ModelTokenizer *tokenizer, uint32_t id);
 
 #endif

@@ -161,7 +161,8 @@ static void check_ends(ModelFile *file) {
     if (!file->tokenizer.bpe) return;
     ModelTokenizer again;
     model_tokenizer_take(&again, file->tokenizer.bpe, NULL);
-    if (again.start != file->tokenizer.start || again.end != file->tokenizer.end)
+    if (again.start != file->tokenizer.start || again.end_count != file->tokenizer.end_count ||
+        again.ends[0] != file->tokenizer.ends[0])
         model_file_warn(file,
                         "its texts begin and end with other tokens than <|endoftext|> or the first "
                         "special one, and that is lost");

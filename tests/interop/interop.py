@@ -202,6 +202,36 @@ def transformers_loads_the_tokenizer():
 
 
 @test
+def generation_stops_at_any_end_token():
+    torch, transformers = peer("torch"), peer("transformers")
+    directory = os.path.join(SCRATCH, "ends-hf")
+    run(program("convert"), trained("plain"), directory, "--to", "hf")
+    ids = prompt_ids(trained("plain"))
+
+    def continued(config, generation, more=12):
+        for name, ends in (("config.json", config), ("generation_config.json", generation)):
+            path = os.path.join(directory, name)
+            with open(path) as file:
+                content = json.load(file)
+            with open(path, "w") as file:
+                json.dump(content | {"eos_token_id": ends}, file)
+        model = transformers.LlamaForCausalLM.from_pretrained(directory)
+        everything = torch.ones(1, len(ids), dtype=torch.int64)
+        theirs = model.generate(torch.tensor([ids]), attention_mask=everything, max_new_tokens=more,
+                                do_sample=False, pad_token_id=0)[0].tolist()
+        text = run(program("generate"), "--model", directory, "--prompt-ids", " ".join(map(str, ids)), "--ids",
+                   "--temperature", "0", "--max-tokens", str(more), "--threads", "1")
+        assert [int(x) for x in text.split()] == theirs, f"{text.split()} and {theirs}"
+        return theirs[len(ids):]
+
+    told = continued([0], [0])
+    first = next(i for i in range(2, len(told)) if told[i] not in told[:i])
+    for config, generation in (([0, told[first]], [0, told[first]]), ([0], [told[first], 0]), (0, told[first]),
+                               ([told[first]], [0])):
+        continued(config, generation)
+
+
+@test
 def transformers_models_of_other_shapes_are_read():
     """Saved by transformers itself: bfloat16, float16, shards, tied with a stray head."""
     torch, transformers = peer("torch"), peer("transformers")
