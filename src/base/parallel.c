@@ -3,6 +3,7 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
+
+#include "base/cgroup.h"
 
 /* Declared here because the header of a reference CBLAS does not have them. */
 void openblas_set_num_threads(int);
@@ -19,12 +22,13 @@ char *openblas_get_corename(void);
 int blas_thread_shutdown_(void) __attribute__((weak));
 
 int parallel_available(void) {
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
 #if defined(__linux__)
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) count = CPU_COUNT(&set);
 #endif
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
+    int limit = cgroup_processors("");
+    return count < 1 ? 1 : count < limit ? (int)count : limit;
 }
 
 void parallel_flush_denormals(void) {

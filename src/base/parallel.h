@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* The number of processors this process may use (its affinity mask, not the machine's total). */
+/* The number of processors this process may use (its affinity mask and the quota of its
+ * container, base/cgroup.h; not the machine's total). */
 int parallel_available(void);
 
 /* Sets the team's size (0: all available processors), makes OpenBLAS single-threaded and flushes

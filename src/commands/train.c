@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cgroup.h"
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/parallel.h"
@@ -183,15 +184,16 @@ static bool check_memory(const Session *s, const TrainerSetup *setup, Error *err
     TrainPlan plan = train_step_plan(dry, &config, parallel_threads());
     model_free(dry);
     double needed = (double)plan.parameter_bytes + (double)plan.activation_bytes + plan.batch_bytes;
-    double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double container = (double)cgroup_memory(""), there = fmin(machine, container);
     printf("memory: %.0f MB for weights, moments and gradients, %.0f MB for activations\n",
            (double)plan.parameter_bytes / 1e6, (double)plan.activation_bytes / 1e6);
     return needed <= there ||
            error_set(error,
-                     "this training needs %.1f GB of memory and the machine has %.1f GB; make "
+                     "this training needs %.1f GB of memory and the %s has %.1f GB; make "
                      "training.batch_size, model.context_length or the model smaller, or set "
                      "training.recompute=true",
-                     needed / 1e9, there / 1e9);
+                     needed / 1e9, container < machine ? "container" : "machine", there / 1e9);
 }
 
 static void print_data(const Session *s) {
