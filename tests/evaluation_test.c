@@ -39,7 +39,7 @@ static double expected_loss(const Model *model, Tape *tape, int64_t start, int64
 
 static Evaluation run(const Model *model, const EvaluationWindows *windows,
                       const EvaluationOptions *options) {
-    Evaluator *evaluator = evaluator_new(model, NULL);
+    Evaluator *evaluator = evaluator_new(model, parallel_threads(), NULL);
     EvaluationSource source = evaluation_source(windows);
     Evaluation result, again;
     Error error;
@@ -179,7 +179,7 @@ static void weights_and_accuracy_are_counted(void **state) {
             memset(model->parameters.values + part->offset, 0,
                    (size_t)parameter_size(part) * sizeof(real));
     }
-    Evaluator *evaluator = evaluator_new(model, NULL);
+    Evaluator *evaluator = evaluator_new(model, parallel_threads(), NULL);
     Evaluation result;
     Error error;
     EvaluationSource source = {.count = 21, .T = 10, .fill = fill_even};
@@ -207,7 +207,7 @@ static void what_cannot_be_evaluated_is_refused(void **state) {
     (void)state;
     ModelConfig config = tiny_config();
     Model *model = tiny_model(&config);
-    Evaluator *evaluator = evaluator_new(model, NULL);
+    Evaluator *evaluator = evaluator_new(model, parallel_threads(), NULL);
     Evaluation result;
     Error error;
     const uint32_t strange[3] = {1, 40, 2};

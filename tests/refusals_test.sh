@@ -99,7 +99,7 @@ check "values: unknown, of the wrong type, out of range, heads that do not fit" 
 too_large() {
     "$bin/train" tiny.json --run new --set model.d_model=65536 --set training.batch_size=64 >out 2>err
     [ $? -eq 1 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e new ] &&
-        grep -q '^train: this training needs [0-9.]* GB of memory and the machine has [0-9.]* GB; make training.batch_size' err
+        grep -q '^train: this training needs [0-9.]* GB of memory and the \(machine\|container\) has [0-9.]* GB; make training.batch_size' err
 }
 check "a model larger than the machine" too_large
 

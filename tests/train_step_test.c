@@ -49,11 +49,12 @@ static int thread_count(void) {
 
 enum { T = 24, V = 61 };
 
+/* The context is the length of a sequence; NULL: T. */
 static void fill(const void *context, int64_t step, int64_t row, int32_t *ids, int32_t *targets,
                  real *weights) {
-    (void)context;
-    for (int64_t t = 0; t < T; t++) {
-        uint64_t at = (uint64_t)((step * 100 + row) * (T + 1) + t);
+    int64_t length = context ? *(const int64_t *)context : T;
+    for (int64_t t = 0; t < length; t++) {
+        uint64_t at = (uint64_t)((step * 100 + row) * (length + 1) + t);
         ids[t] = (int32_t)random_below(9, RANDOM_TEST, at, V);
         targets[t] = (int32_t)random_below(9, RANDOM_TEST, at + 1, V);
         weights[t] = t % 5 == 0 ? 0 : 1;
@@ -254,6 +255,53 @@ static void test_a_team_inside_of_operations(void **state) {
     }
 }
 
+/* A model of this config after two steps of `rows` sequences. The caller frees it. */
+static Model *train_model(const ModelConfig *config, int64_t length, int threads, int64_t rows) {
+    parallel_start(threads);
+    Error error;
+    Model *model = model_create(config, false, &error);
+    assert_non_null(model);
+    model_initialize(model, 3);
+    TrainStepConfig options = step_config(rows);
+    options.T = length;
+    options.source.context = &length;
+    TrainStep step;
+    StepResult result;
+    assert_true(train_step_create(&step, model, &options, &error));
+    for (int s = 0; s < 2; s++) assert_true(train_step_run(&step, s, 1e-3, &result, &error));
+    train_step_free(&step);
+    return model;
+}
+
+/* Threads without rows of their own take parts of the operations of the others: more threads than rows,
+ * and a last round of slices that not every worker has. */
+static void test_threads_that_are_left_over(void **state) {
+    (void)state;
+    enum { length = 2 * LONG };
+    ModelConfig config = {.vocab_size = 600,
+                          .context_length = length,
+                          .d_model = 96,
+                          .num_layers = 2,
+                          .num_heads = 4,
+                          .num_kv_heads = 4,
+                          .d_ff = 320,
+                          .norm_eps = 1e-5,
+                          .ffn = FFN_SWIGLU,
+                          .position = {.type = POSITION_SHAW, .max_distance = 5, .values = true}};
+    for (int64_t rows = 1; rows <= 5; rows += 2) {
+        Model *one = train_model(&config, length, 1, rows);
+        for (int threads = 2; threads <= 8; threads += 2) {
+            Model *first = train_model(&config, length, threads, rows);
+            Model *second = train_model(&config, length, threads, rows);
+            assert_same(first, second, 0);
+            assert_same(one, first, 1e-4);
+            model_free(first);
+            model_free(second);
+        }
+        model_free(one);
+    }
+}
+
 /* A row of weight 0 counts for nothing, whatever its loss. */
 static void fill_padded(const void *context, int64_t step, int64_t row, int32_t *ids,
                         int32_t *targets, real *weights) {
@@ -337,24 +385,51 @@ static void test_not_finite(void **state) {
     model_free(model);
 }
 
-/* The plan of a dry run is what a step then takes. */
+/* The plan of a dry run is what a step then takes, however the rows are shared out: by as many workers
+ * as there are rows and threads, but no more than 16. */
 static void test_plan(void **state) {
     (void)state;
-    parallel_start(2);
-    Model *model = new_model();
-    TrainStep step;
-    Error error;
-    StepResult result;
-    TrainStepConfig config = step_config(8);
-    TrainPlan plan = train_step_plan(model, &config, 2);
-    assert_true(train_step_create(&step, model, &config, &error));
-    assert_true(train_step_run(&step, 0, 1e-3, &result, &error));
-    size_t bytes = 0;
-    for (int w = 0; w < step.workers; w++) bytes += tape_peak_bytes(&step.tapes[w]);
-    assert_int_equal(plan.activation_bytes, bytes);
-    assert_int_equal(plan.parameter_bytes, 5 * model->parameters.size * (int64_t)sizeof(real));
-    train_step_free(&step);
-    model_free(model);
+    static const struct {
+        int64_t rows;
+        int threads, workers;
+    } cases[] = {{8, 2, 2},    {1, 1, 1},  {3, 2, 2},  {16, 17, 16}, {16, 20, 16},
+                 {17, 16, 16}, {4, 64, 4}, {1, 20, 1}, {33, 16, 16}, {64, 64, 16}};
+    ModelConfig config = {.vocab_size = 600,
+                          .context_length = LONG,
+                          .d_model = 64,
+                          .num_layers = 2,
+                          .num_heads = 4,
+                          .num_kv_heads = 4,
+                          .d_ff = 192,
+                          .norm_eps = 1e-5,
+                          .ffn = FFN_SWIGLU,
+                          .position = {.type = POSITION_ROPE, .base = 10000, .fraction = 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static const int64_t length = LONG;
+        int threads = cases[i].threads;
+        parallel_start(threads);
+        Error error;
+        Model *model = model_create(&config, false, &error);
+        assert_non_null(model);
+        model_initialize(model, 3);
+        TrainStepConfig options = step_config(cases[i].rows);
+        options.T = length;
+        options.source.context = &length;
+        TrainPlan plan = train_step_plan(model, &options, threads);
+        TrainStep step;
+        StepResult result;
+        assert_true(train_step_create(&step, model, &options, &error));
+        for (int s = 0; s < 2; s++) assert_true(train_step_run(&step, s, 1e-3, &result, &error));
+        int64_t bytes = 0, size = model->parameters.size * (int64_t)sizeof(real);
+        for (int w = 0; w < step.workers; w++) bytes += (int64_t)tape_peak_bytes(&step.tapes[w]);
+        if (step.workers != cases[i].workers || plan.activation_bytes != bytes ||
+            plan.parameter_bytes != (3 + cases[i].workers) * size)
+            fail_msg("%lld rows, %d threads: %d workers, %lld bytes (%lld planned)",
+                     (long long)cases[i].rows, threads, step.workers, (long long)bytes,
+                     (long long)plan.activation_bytes);
+        train_step_free(&step);
+        model_free(model);
+    }
 }
 
 int main(void) {
@@ -363,6 +438,7 @@ int main(void) {
         cmocka_unit_test(test_the_same_bits_every_time),
         cmocka_unit_test(test_any_number_of_threads),
         cmocka_unit_test(test_a_team_inside_of_operations),
+        cmocka_unit_test(test_threads_that_are_left_over),
         cmocka_unit_test(test_rows_without_weight),
         cmocka_unit_test(test_a_sample_between_steps),
         cmocka_unit_test(test_not_finite),

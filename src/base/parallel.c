@@ -104,8 +104,46 @@ int parallel_threads(void) {
     return omp_get_max_threads();
 }
 
-bool parallel_active(void) {
-    return omp_in_parallel();
+/* Of this thread; 0: nothing said. */
+static _Thread_local int share = 0;
+
+int parallel_share(void) {
+    if (share) return share;
+    return omp_in_parallel() ? 1 : omp_get_max_threads();
+}
+
+/* Of work for a part: about 10 µs, of which waking a thread takes a small part. */
+static const int64_t GRAIN = 1 << 20;
+
+int parallel_parts(int64_t most, int64_t work) {
+    if (work / GRAIN < most) most = work / GRAIN;
+    return most < 2 ? 1 : most < parallel_share() ? (int)most : parallel_share();
+}
+
+void parallel_set_share(int threads) {
+    share = threads;
+}
+
+/* What runs inside of a part is not cut again. */
+static void run_part(void (*function)(void *, int), void *context, int part) {
+    int before = share;
+    share = 1;
+    function(context, part);
+    share = before;
+}
+
+void parallel_run(int parts, void (*function)(void *context, int part), void *context) {
+    if (parts > 1 && !omp_in_parallel()) {
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+        for (int part = 0; part < parts; part++) run_part(function, context, part);
+        return;
+    }
+    for (int part = 1; part < parts; part++) {
+#pragma omp task firstprivate(part)
+        run_part(function, context, part);
+    }
+    run_part(function, context, 0);
+#pragma omp taskwait
 }
 
 const char *parallel_blas_kernel(void) {

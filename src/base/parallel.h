@@ -2,7 +2,7 @@
 #ifndef TINYLM_BASE_PARALLEL_H
 #define TINYLM_BASE_PARALLEL_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 /* The number of processors this process may use (its affinity mask and the quota of its
  * container, base/cgroup.h; not the machine's total). */
@@ -22,8 +22,20 @@ int parallel_start(int threads);
 /* The size of the team, as parallel_start set it. */
 int parallel_threads(void);
 
-/* True inside a parallel region, where operations must not start another one. */
-bool parallel_active(void);
+/* How many threads may share an operation that the calling thread runs: outside of a parallel region
+ * the team's size; inside, 1 or what the thread has been told with parallel_set_share. */
+int parallel_share(void);
+/* Into how many parts to cut work that has at most `most` of them: as many as threads may share it,
+ * but none that takes less than some 10 µs. `work` is counted in multiply-adds of a large product. */
+int parallel_parts(int64_t most, int64_t work);
+/* Sets the calling thread's share; 0: as if nothing had been said. */
+void parallel_set_share(int threads);
+/* Calls function(context, part) for each part in [0, parts) and returns when all are done. Outside of a
+ * parallel region each part has a thread of the team. Inside, the parts are OpenMP tasks: threads that
+ * wait at the end of the region take them, and the caller does those that nobody takes. A part runs
+ * with a share of 1. The number of parts alone decides how the work is cut, so the result does not
+ * depend on who does it. */
+void parallel_run(int parts, void (*function)(void *context, int part), void *context);
 
 /* Turns on flush-to-zero and denormals-are-zero in the calling thread (no-op where the processor has
  * no such mode). Moments that decay below 1e-38 would otherwise make every step slower. */

@@ -296,7 +296,7 @@ static bool print_loss(Subject *s, Error *error) {
     Progress progress = {.start = now()};
     EvaluationOptions options = {.token_bytes = s->token_bytes, .progress_context = &progress};
     if (isatty(STDERR_FILENO)) options.progress = show_progress;
-    Evaluator *evaluator = evaluator_new(s->file.model, NULL);
+    Evaluator *evaluator = evaluator_new(s->file.model, parallel_threads(), NULL);
     Evaluation result;
     bool evaluated = evaluate(evaluator, &source, &options, &result, error);
     evaluator_free(evaluator);

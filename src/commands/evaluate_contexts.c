@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "commands/logits.h"
 #include "formats/model_weights.h"
 #include "pictures/csv.h"
@@ -166,7 +167,7 @@ static bool draw(const ContextStudy *study, const Column *columns, int64_t count
 
 bool context_study(const ContextStudy *study, const int64_t *lengths, int64_t count, Error *error) {
     Column *columns = allocate_zeroed((size_t)count, sizeof *columns);
-    Evaluator *evaluator = evaluator_new(study->model, NULL);
+    Evaluator *evaluator = evaluator_new(study->model, parallel_threads(), NULL);
     int64_t longest = 0;
     bool done = true;
     for (int64_t i = 0; i < count && done; i++) {

@@ -1,5 +1,6 @@
 #include "tensor/cross_entropy.h"
 
+#include "base/parallel.h"
 #include "tensor/matmul.h"
 #include "tensor/plain/plain.h"
 
@@ -42,6 +43,32 @@ static int64_t head_scratch(const Node *node, bool backward) {
     return backward ? 0 : (rows < CHUNK ? rows : CHUNK) * V;
 }
 
+/* A chunk of logits: `count` rows, of which the first is row `first` of the node. */
+typedef struct LogitRows {
+    const HeadLoss *loss;
+    bool plain;
+    real *logits;
+    int64_t first, count, V;
+    int parts;
+} LogitRows;
+
+static real factor_of(const HeadLoss *loss, int64_t row) {
+    return (loss->weights ? loss->weights[row] : 1) * (real)loss->scale;
+}
+
+static void rows_part(void *context, int part) {
+    const LogitRows *x = context;
+    const HeadLoss *loss = x->loss;
+    int64_t end = x->count * (part + 1) / x->parts;
+    for (int64_t r = x->count * part / x->parts; r < end; r++) {
+        real *logits = x->logits + r * x->V;
+        int64_t row = x->first + r;
+        if (loss->predictions) loss->predictions[row] = largest(logits, x->V);
+        loss->losses[row] = (x->plain ? plain_cross_entropy_row : cross_entropy_row)(
+            logits, x->V, loss->targets[row], factor_of(loss, row));
+    }
+}
+
 static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
     (void)begin, (void)end;
     const HeadLoss *loss = node->options;
@@ -58,12 +85,11 @@ static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, rea
         int64_t count = rows - n < CHUNK ? rows - n : CHUNK;
         MatmulOperand chunk = {x->data + n * C, C, false};
         multiply(count, V, C, 1, chunk, transposed, 0, scratch, V);
+        LogitRows chunk_rows = {loss, tape->plain, scratch, n, count, V, 1};
+        chunk_rows.parts = parallel_parts(count, 64 * count * V);
+        parallel_run(chunk_rows.parts, rows_part, &chunk_rows);
         for (int64_t r = n; r < n + count; r++) {
-            real *logits = scratch + (r - n) * V;
-            if (loss->predictions) loss->predictions[r] = largest(logits, V);
-            real factor = (loss->weights ? loss->weights[r] : 1) * (real)loss->scale;
-            loss->losses[r] = (tape->plain ? plain_cross_entropy_row : cross_entropy_row)(
-                logits, V, loss->targets[r], factor);
+            real factor = factor_of(loss, r);
             if (factor != 0) total += (double)factor * (double)loss->losses[r];
         }
         if (dx)

@@ -1,7 +1,6 @@
 #include "tensor/matmul.h"
 
 #include <cblas.h>
-#include <omp.h>
 
 #include "base/parallel.h"
 #include "tensor/plain/plain.h"
@@ -102,33 +101,42 @@ static const real *advance(MatmulOperand x, int64_t rows, int64_t columns) {
     return x.data + (x.transposed ? columns * x.stride + rows : rows * x.stride + columns);
 }
 
-/* Below this many multiply-adds starting the team costs more than it saves. */
-enum { WORTH_A_TEAM = 1 << 17 };
+/* A product cut along the longer side of C, in whole vectors; each part writes its own. */
+typedef struct Cut {
+    int64_t m, n, k, units;
+    real alpha, beta;
+    MatmulOperand a, b;
+    real *c;
+    int64_t ldc;
+    int parts;
+} Cut;
+enum { UNIT = 16 };
+
+static void product_part(void *context, int part) {
+    const Cut *x = context;
+    int64_t length = x->m >= x->n ? x->m : x->n;
+    int64_t begin = x->units * part / x->parts * UNIT;
+    int64_t end = x->units * (part + 1) / x->parts * UNIT;
+    if (end > length) end = length;
+    MatmulOperand a = x->a, b = x->b;
+    if (x->m >= x->n) {
+        a.data = advance(a, begin, 0);
+        product(end - begin, x->n, x->k, x->alpha, a, b, x->beta, x->c + begin * x->ldc, x->ldc);
+    } else {
+        b.data = advance(b, 0, begin);
+        product(x->m, end - begin, x->k, x->alpha, a, b, x->beta, x->c + begin, x->ldc);
+    }
+}
 
 void matmul(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, MatmulOperand b,
             real beta, real *c, int64_t ldc) {
-    int team = parallel_active() || m * n * k < WORTH_A_TEAM ? 1 : parallel_threads();
-    /* Cut the longer side of C, in whole vectors; each thread writes its own part. */
-    bool by_rows = m >= n;
-    int64_t length = by_rows ? m : n, unit = 16;
-    if (team > (length + unit - 1) / unit) team = (int)((length + unit - 1) / unit);
-    if (team <= 1) {
+    Cut cut = {m, n, k, ((m >= n ? m : n) + UNIT - 1) / UNIT, alpha, beta, a, b, c, ldc, 1};
+    /* Reading B takes as long as multiplying it by 16 rows. */
+    cut.parts = parallel_parts(cut.units, (m + 16) * n * k);
+    if (cut.parts <= 1)
         product(m, n, k, alpha, a, b, beta, c, ldc);
-        return;
-    }
-#pragma omp parallel num_threads(team)
-    {
-        int64_t thread = omp_get_thread_num(), units = (length + unit - 1) / unit;
-        int64_t begin = units * thread / team * unit, end = units * (thread + 1) / team * unit;
-        if (end > length) end = length;
-        if (by_rows) {
-            MatmulOperand part = {advance(a, begin, 0), a.stride, a.transposed};
-            product(end - begin, n, k, alpha, part, b, beta, c + begin * ldc, ldc);
-        } else {
-            MatmulOperand part = {advance(b, 0, begin), b.stride, b.transposed};
-            product(m, end - begin, k, alpha, a, part, beta, c + begin, ldc);
-        }
-    }
+    else
+        parallel_run(cut.parts, product_part, &cut);
 }
 
 /* ---- Y = X · Wᵀ + R ---- */

@@ -83,39 +83,53 @@ static void release(Tape *tape, Tensor *x) {
 
 /* ---- forward ---- */
 
-/* Whether sharing an operation out takes less time than waking the team: a few microseconds. */
-static bool worth_a_team(const Node *node) {
+/* In multiply-adds of a product (base/parallel.h): an element of an elementwise operation takes as long
+ * as some 64 of them, and the products of attention are a quarter as fast. */
+static int64_t work_of(const Node *node) {
     int64_t flops = node->operation->flops ? node->operation->flops(node) : 0;
-    return tensor_size(node->output) + flops / 16 > 1 << 13;
+    return 64 * tensor_size(node->output) + 2 * flops;
 }
 
-/* Calls forward or backward over all units, split over the team when there is one to use. */
+/* One operation, cut into parts. */
+typedef struct Job {
+    Tape *tape;
+    Node *node;
+    void (*function)(Tape *, Node *, int64_t, int64_t, real *);
+    int64_t units, scratch;
+    int parts;
+    real *memory; /* (parts, scratch) or NULL */
+} Job;
+
+static void run_part(void *context, int part) {
+    const Job *job = context;
+    job->function(job->tape, job->node, job->units * part / job->parts,
+                  job->units * (part + 1) / job->parts,
+                  job->memory ? job->memory + job->scratch * part : NULL);
+}
+
+/* Calls forward or backward over all units, shared by as many threads as may. */
 static void run(Tape *tape, Node *node, bool backward) {
     const Operation *operation = node->operation;
-    void (*function)(Tape *, Node *, int64_t, int64_t, real *) =
-        backward ? operation->backward : operation->forward;
-    int64_t units = operation->units ? operation->units(node) : 1;
-    int64_t scratch = operation->scratch ? operation->scratch(node, backward) : 0;
-    bool alone = tape->serial || parallel_active() || (backward && !operation->backward_splits);
-    int team = alone || !worth_a_team(node) ? 1 : parallel_threads();
-    if (team > units) team = (int)units;
-    if (units == 0) return;
-    real *memory = scratch ? pool_take(&tape->pool, (size_t)(scratch * team) * sizeof(real)) : NULL;
+    Job job = {.tape = tape,
+               .node = node,
+               .function = backward ? operation->backward : operation->forward,
+               .units = operation->units ? operation->units(node) : 1,
+               .scratch = operation->scratch ? operation->scratch(node, backward) : 0};
+    if (job.units == 0) return;
+    bool whole = backward && !operation->backward_splits;
+    job.parts = whole ? 1 : parallel_parts(job.units, work_of(node));
+    if (job.scratch)
+        job.memory = pool_take(&tape->pool, (size_t)(job.scratch * job.parts) * sizeof(real));
     double start = omp_get_wtime();
     if (tape->dry) {
         /* counted, not computed */
-    } else if (team == 1) {
-        function(tape, node, 0, units, memory);
+    } else if (job.parts == 1) {
+        job.function(tape, node, 0, job.units, job.memory);
     } else {
-#pragma omp parallel num_threads(team)
-        {
-            int64_t thread = omp_get_thread_num();
-            function(tape, node, units * thread / team, units * (thread + 1) / team,
-                     memory ? memory + scratch * thread : NULL);
-        }
+        parallel_run(job.parts, run_part, &job);
     }
     tape->seconds[operation->kind] += omp_get_wtime() - start;
-    if (memory) pool_give(&tape->pool, memory);
+    if (job.memory) pool_give(&tape->pool, job.memory);
 }
 
 static void compute(Tape *tape, Node *node);

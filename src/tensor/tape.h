@@ -9,8 +9,8 @@
  * the first step both ask the system for nothing any more. Gradients of parameters lie in one flat
  * buffer that belongs to the caller (one per thread in training).
  *
- * One tape belongs to one thread. In training each thread has its own tape; outside of a parallel
- * region the tape itself splits an operation over the team. */
+ * One tape belongs to one thread; in training each worker has its own. The tape cuts an operation
+ * into as many parts as threads may share it (parallel_share). */
 #ifndef TINYLM_TENSOR_TAPE_H
 #define TINYLM_TENSOR_TAPE_H
 
@@ -70,11 +70,10 @@ struct Node {
 
 struct Tape {
     /* Settings, by the owner, before the first operation. */
-    bool recording; /* keep nodes for tape_backward */
-    bool dry;       /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
-    bool plain;     /* use the definitions in tensor/plain/ */
-    bool recompute; /* segments keep only their input and output for backward */
-    bool serial;    /* a plan: count as inside of a parallel region, where no operation is split */
+    bool recording;      /* keep nodes for tape_backward */
+    bool dry;            /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
+    bool plain;          /* use the definitions in tensor/plain/ */
+    bool recompute;      /* segments keep only their input and output for backward */
     bool find_nonfinite; /* stop noting at the first output that holds a NaN or infinity */
     real *gradients;     /* flat buffer of the parameters' gradients, or NULL: none wanted */
     int64_t parameter_count;

@@ -3,7 +3,6 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#include "base/parallel.h"
 #include "training/batches.h"
 
 /* ---- windows ---- */
@@ -72,10 +71,10 @@ struct Evaluator {
  * slices for each thread. Neither depends on the team, or else the last digits would. */
 enum { SLICE_POSITIONS = 768, SLICES_PER_THREAD = 4 };
 
-Evaluator *evaluator_new(const Model *model, Tape *tapes) {
+Evaluator *evaluator_new(const Model *model, int threads, Tape *tapes) {
     Evaluator *evaluator = allocate_zeroed(1, sizeof *evaluator);
-    *evaluator = (Evaluator){
-        .model = model, .tapes = tapes, .own_tapes = !tapes, .threads = parallel_threads()};
+    *evaluator =
+        (Evaluator){.model = model, .tapes = tapes, .own_tapes = !tapes, .threads = threads};
     if (tapes) return evaluator;
     evaluator->tapes = allocate((size_t)evaluator->threads, sizeof *evaluator->tapes);
     for (int i = 0; i < evaluator->threads; i++)

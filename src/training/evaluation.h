@@ -71,9 +71,9 @@ double evaluation_bits_per_byte(const Evaluation *evaluation); /* NaN when bytes
  * allocated. */
 typedef struct Evaluator Evaluator;
 
-/* `tapes`: one per thread of the team, lent by the caller (training's own: whatever they hold is
- * reset), or NULL for own ones. */
-Evaluator *evaluator_new(const Model *model, Tape *tapes);
+/* Works with so many threads. `tapes`: one for each, lent by the caller (training's own: whatever they
+ * hold is reset), or NULL for own ones. */
+Evaluator *evaluator_new(const Model *model, int threads, Tape *tapes);
 void evaluator_free(Evaluator *evaluator);
 
 typedef struct EvaluationOptions {

@@ -15,51 +15,90 @@ static int64_t slice_for(const ModelConfig *model, int64_t rows, int64_t T, int 
     int64_t tokens = model->d_model;
     if (tokens < 256) tokens = 256;
     if (tokens > 1024) tokens = 1024;
-    int64_t share = (rows + workers - 1) / workers, slice = tokens > T ? tokens / T : 1;
+    int64_t share = rows / workers, slice = tokens > T ? tokens / T : 1;
     return slice < share ? slice : share;
 }
 
-/* With fewer rows than threads one worker runs outside of a parallel region, and the operations
- * themselves use the team. */
-static int workers_for(int64_t rows, int threads) {
-    return rows >= threads ? threads : 1;
+/* How the rows of a step are shared out. */
+static TrainStep split_rows(Model *model, const TrainStepConfig *config, int threads) {
+    int workers = threads < TRAIN_MOST_WORKERS ? threads : TRAIN_MOST_WORKERS;
+    if (config->rows < workers) workers = (int)config->rows;
+    return (TrainStep){.model = model,
+                       .rows = config->rows,
+                       .T = config->T,
+                       .slice = slice_for(&model->config, config->rows, config->T, workers),
+                       .threads = threads,
+                       .workers = workers};
 }
 
-TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int threads) {
-    int workers = workers_for(config->rows, threads);
-    int64_t slice = slice_for(&model->config, config->rows, config->T, workers);
+static int64_t first_row(const TrainStep *step, int worker) {
+    return step->rows * worker / step->workers;
+}
+
+/* The sequences of a worker's slice number `round`; 0: it has no such slice. */
+static int64_t slice_size(const TrainStep *step, int worker, int64_t round) {
+    int64_t left = first_row(step, worker + 1) - first_row(step, worker) - round * step->slice;
+    return left <= 0 ? 0 : left < step->slice ? left : step->slice;
+}
+
+/* The threads that may share an operation of this round: all, divided by the workers that are still
+ * busy. A function of the split alone, so that the bits are the same every time. */
+static int share_of(const TrainStep *step, int64_t round) {
+    int busy = 0;
+    for (int w = 0; w < step->workers; w++) busy += slice_size(step, w, round) > 0;
+    return (step->threads + busy - 1) / busy;
+}
+
+static void prepare_tape(const TrainStep *step, Tape *tape, const TrainStepConfig *config) {
+    tape_init(tape, step->model->parameters.count);
+    tape->recording = true;
+    tape->recompute = config->recompute;
+    tape->plain = config->plain;
+}
+
+/* Bytes of a worker's tape at its peak, and the FLOPs of a token in forward. All rounds but the last
+ * two are alike, and the second of them takes nothing new. */
+static size_t plan_worker(const TrainStep *step, const TrainStepConfig *config, int worker,
+                          double *flops) {
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    prepare_tape(step, &tape, config);
     tape_dry(&tape);
-    tape.recording = true;
-    tape.recompute = config->recompute;
-    tape.serial = workers > 1;
-    int32_t *ids = allocate_zeroed((size_t)(slice * config->T), sizeof *ids);
-    model_loss(model, &tape, &(ModelInput){.B = slice, .T = config->T, .ids = ids}, &(HeadLoss){0});
-    double flops = 3.0 * (double)tape.forward_flops / (double)(slice * config->T);
-    tape_backward(&tape);
-    int buffers = 1 + workers + (config->optimizer->type == OPTIMIZER_ADAMW ? 2 : 0) +
-                  (config->optimizer->momentum != 0);
-    TrainPlan plan = {.parameter_bytes = buffers * model->parameters.size * (int64_t)sizeof(real),
-                      .activation_bytes = workers * (int64_t)tape_peak_bytes(&tape),
-                      .batch_bytes = (double)config->rows * (double)config->T *
-                                     (3 * sizeof(int32_t) + 2 * sizeof(real)),
-                      .flops_per_token = flops};
+    int32_t *ids = allocate_zeroed((size_t)(step->slice * step->T), sizeof *ids);
+    int64_t round = step->rows / step->workers / step->slice - 1, count;
+    for (; (count = slice_size(step, worker, round)) > 0; round++) {
+        parallel_set_share(share_of(step, round));
+        model_loss(step->model, &tape, &(ModelInput){.B = count, .T = step->T, .ids = ids},
+                   &(HeadLoss){0});
+        *flops = (double)tape.forward_flops / (double)(count * step->T);
+        tape_backward(&tape);
+        tape_reset(&tape);
+    }
+    parallel_set_share(0);
+    size_t bytes = tape_peak_bytes(&tape);
     tape_free(&tape);
     free(ids);
+    return bytes;
+}
+
+TrainPlan train_step_plan(Model *model, const TrainStepConfig *config, int threads) {
+    TrainStep step = split_rows(model, config, threads);
+    int buffers = 1 + step.workers + (config->optimizer->type == OPTIMIZER_ADAMW ? 2 : 0) +
+                  (config->optimizer->momentum != 0);
+    TrainPlan plan = {.parameter_bytes = buffers * model->parameters.size * (int64_t)sizeof(real),
+                      .batch_bytes = (double)config->rows * (double)config->T *
+                                     (3 * sizeof(int32_t) + 2 * sizeof(real))};
+    double flops = 0;
+    for (int w = 0; w < step.workers; w++)
+        plan.activation_bytes += (int64_t)plan_worker(&step, config, w, &flops);
+    plan.flops_per_token = 3 * flops;
     return plan;
 }
 
 bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *config, Error *error) {
-    int workers = workers_for(config->rows, parallel_threads());
-    *step = (TrainStep){.model = model,
-                        .source = config->source,
-                        .rows = config->rows,
-                        .T = config->T,
-                        .slice = slice_for(&model->config, config->rows, config->T, workers),
-                        .separator = config->separator,
-                        .grad_clip = config->grad_clip,
-                        .workers = workers};
+    *step = split_rows(model, config, parallel_threads());
+    step->source = config->source;
+    step->separator = config->separator;
+    step->grad_clip = config->grad_clip;
     if (!position_prepare(model->position, config->T, error)) return false;
     if (!optimizer_create(&step->optimizer, config->optimizer, model->parameters.size, error))
         return false;
@@ -70,16 +109,12 @@ bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *con
     step->losses = allocate(tokens, sizeof *step->losses);
     if (model->config.document_mask)
         step->document_start = allocate(tokens, sizeof *step->document_start);
-    step->tapes = allocate_zeroed((size_t)workers, sizeof *step->tapes);
-    step->gradients = allocate_zeroed((size_t)workers, sizeof *step->gradients);
-    for (int w = 0; w < workers; w++) {
+    step->tapes = allocate_zeroed((size_t)step->workers, sizeof *step->tapes);
+    step->gradients = allocate_zeroed((size_t)step->workers, sizeof *step->gradients);
+    for (int w = 0; w < step->workers; w++) {
         step->gradients[w] = allocate_zeroed((size_t)model->parameters.size, sizeof(real));
-        Tape *tape = &step->tapes[w];
-        tape_init(tape, model->parameters.count);
-        tape->recording = true;
-        tape->recompute = config->recompute;
-        tape->plain = config->plain;
-        tape->gradients = step->gradients[w];
+        prepare_tape(step, &step->tapes[w], config);
+        step->tapes[w].gradients = step->gradients[w];
     }
     return true;
 }
@@ -136,14 +171,15 @@ static void run_slice(TrainStep *step, Tape *tape, int64_t row, int64_t count, d
 /* The rows of one worker. */
 static void run_worker(TrainStep *step, int worker, double scale) {
     Tape *tape = &step->tapes[worker];
-    int64_t begin = step->rows * worker / step->workers;
-    int64_t end = step->rows * (worker + 1) / step->workers;
+    int64_t row = first_row(step, worker), end = first_row(step, worker + 1), count;
     tape_begin_gradients(tape);
-    for (int64_t row = begin; row < end; row += step->slice) {
-        int64_t count = end - row < step->slice ? end - row : step->slice;
+    for (int64_t round = 0; (count = slice_size(step, worker, round)) > 0; round++) {
+        parallel_set_share(share_of(step, round));
         run_slice(step, tape, row, count, scale, row + count == end);
         tape_reset(tape);
+        row += count;
     }
+    parallel_set_share(0);
     tape_end_gradients(tape, step->model->parameters.tensors, step->model->parameters.count);
 }
 
@@ -191,19 +227,16 @@ bool train_step_run(TrainStep *step, int64_t t, double rate, StepResult *result,
     double weight = fill_batch(step, t), scale = weight > 0 ? 1 / weight : 0;
     double filled = omp_get_wtime();
     step->seconds_data += filled - start;
-    if (step->workers == 1) {
-        run_worker(step, 0, scale);
-    } else {
-        double waited = 0;
-#pragma omp parallel num_threads(step->workers) reduction(+ : waited)
-        {
-            run_worker(step, omp_get_thread_num(), scale);
-            double done = omp_get_wtime();
+    double waited = 0;
+#pragma omp parallel num_threads(step->threads) reduction(+ : waited)
+    {
+        int worker = omp_get_thread_num();
+        if (worker < step->workers) run_worker(step, worker, scale);
+        double done = omp_get_wtime();
 #pragma omp barrier
-            waited = omp_get_wtime() - done;
-        }
-        step->seconds_waiting += waited / step->workers;
+        if (worker < step->workers) waited = omp_get_wtime() - done;
     }
+    step->seconds_waiting += waited / step->workers;
     double computed = omp_get_wtime();
     result->loss = mean_loss(step, scale);
     result->grad_norm = optimizer_sum_gradients(&step->optimizer, step->gradients, step->workers);

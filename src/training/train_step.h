@@ -1,10 +1,15 @@
 /* One optimizer step: forward and backward over all rows of a batch, spread over the threads, and the
  * update.
  *
- * Each thread takes its own rows, a slice of a few sequences at a time, forward and backward through
- * the whole network, on its own tape and its own gradient buffer; then the buffers are summed in a
- * fixed order. That was the fastest of all arrangements measured, and a fixed thread count gives the
- * same bits every time. Gradient accumulation is nothing but more rows. */
+ * min(rows, threads, 16) workers each take their own rows, a slice of a few sequences at a time,
+ * forward and backward through the whole network, on their own tape and gradient buffer; then the
+ * buffers are summed in a fixed order. That was the fastest of all arrangements measured, and a fixed
+ * thread count gives the same bits every time. Gradient accumulation is nothing but more rows.
+ *
+ * The threads left over (more threads than rows, more than 16, or a round of slices in which some
+ * workers have none) take parts of the operations of the others: in each round an operation is cut
+ * into ⌈threads / busy workers⌉ parts. The limit of 16 bounds the memory, since a worker has a whole
+ * gradient and a chunk of logits of its own: cs336 with 64 threads takes as much as with 16. */
 #ifndef TINYLM_TRAINING_TRAIN_STEP_H
 #define TINYLM_TRAINING_TRAIN_STEP_H
 
@@ -13,15 +18,17 @@
 #include "training/batches.h"
 #include "training/optimizer.h"
 
+enum { TRAIN_MOST_WORKERS = 16 };
+
 typedef struct TrainStep {
     Model *model;
     Optimizer optimizer;
     BatchSource source;
     int64_t rows, T;   /* sequences of a step (batch_size · gradient_accumulation), positions */
-    int64_t slice;     /* sequences a thread takes at a time */
+    int64_t slice;     /* sequences a worker takes at a time */
     int64_t separator; /* id between documents, for document_mask; −1: none */
     double grad_clip;
-    int workers;
+    int threads, workers;
     Tape *tapes;                                             /* [workers] */
     real **gradients;                                        /* [workers] flat buffers */
     int32_t *ids, *targets, *document_start;                 /* (rows, T) */
@@ -32,7 +39,7 @@ typedef struct TrainStep {
 /* What a training step needs, from a dry run: bytes in all, and FLOPs of forward a token. */
 typedef struct TrainPlan {
     int64_t parameter_bytes;  /* weights, moments, gradients */
-    int64_t activation_bytes; /* of all threads together */
+    int64_t activation_bytes; /* of all workers together */
     double batch_bytes;       /* ids, targets, weights and losses of a step's rows */
     double flops_per_token;   /* forward and backward */
 } TrainPlan;
@@ -44,10 +51,9 @@ typedef struct TrainStepConfig {
     bool recompute, plain;
 } TrainStepConfig;
 /* Plans without taking memory; `model` may be dry. */
-TrainPlan train_step_plan(const Model *model, const TrainStepConfig *config, int threads);
+TrainPlan train_step_plan(Model *model, const TrainStepConfig *config, int threads);
 
-/* `model` must outlive it. Uses all threads of the team (base/parallel.h), or one worker, whose
- * operations use the team, when there are fewer rows than threads. Errors: T beyond what the model's
+/* `model` must outlive it. Uses all threads of the team (base/parallel.h). Errors: T beyond what the model's
  * positions reach, memory for the moments. */
 bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *config, Error *error);
 void train_step_free(TrainStep *step);

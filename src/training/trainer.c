@@ -70,9 +70,12 @@ static bool name_checkpoint(const Trainer *t, Error *error) {
 static bool validate(Trainer *t, double rate, Evaluation *validation, Error *error) {
     const TrainerSetup *setup = t->setup;
     RunState *state = &t->result->state;
-    /* A batch with fewer rows than threads trains on a single tape: too few to lend. */
-    bool lend = t->step.workers == parallel_threads();
-    if (!t->evaluator) t->evaluator = evaluator_new(setup->model, lend ? t->step.tapes : NULL);
+    /* As many threads as training has workers for at most. A batch of fewer rows has no tape for each
+     * of them to lend. */
+    int threads = parallel_threads();
+    if (threads > TRAIN_MOST_WORKERS) threads = TRAIN_MOST_WORKERS;
+    Tape *lent = t->step.workers == threads ? t->step.tapes : NULL;
+    if (!t->evaluator) t->evaluator = evaluator_new(setup->model, threads, lent);
     EvaluationOptions options = {.token_bytes = setup->token_bytes};
     if (!evaluate(t->evaluator, &setup->validation, &options, validation, error)) {
         /* the first to see what the last update did */
