@@ -472,6 +472,58 @@ static void test_strange_tensors(void **state) {
     free_items(items);
 }
 
+/* The names with `from` at their beginning have `to` there instead; the head has none of both. */
+static void rename_tensors(const char *directory, const char *from, const char *to) {
+    Items *items = items_of(directory);
+    char *names[64];
+    for (int64_t i = 0; i < items->count; i++) {
+        const char *name = items->items[i].name;
+        bool match = strncmp(name, from, strlen(from)) == 0;
+        items->items[i].name = names[i] =
+            string_format("%s%s", match ? to : "", name + (match ? strlen(from) : 0));
+    }
+    write_items(items, directory, "model.safetensors", 0, items->count);
+    for (int64_t i = 0; i < items->count; i++) free(names[i]);
+    free_items(items);
+}
+
+/* Base models, which lack "model.", and what torch.compile was applied to: whole, inside, a layer. */
+static void test_prefixes(void **state) {
+    (void)state;
+    static const char *const renamed[][2] = {{"model.", ""},
+                                             {"model.", "_orig_mod."},
+                                             {"", "_orig_mod."},
+                                             {"model.", "model._orig_mod."},
+                                             {"model.layers.1.", "model.layers.1._orig_mod."}};
+    ModelConfig config = small_config();
+    for (int tied = 0; tied < 2; tied++)
+        for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++) {
+            config.tie_embeddings = tied;
+            const char *directory = fresh_directory(&config);
+            ModelFile usual = read_model(directory);
+            rename_tensors(directory, renamed[i][0], renamed[i][1]);
+            edit_config(directory, "architectures",
+                        i == 0 ? "[\"LlamaModel\"]" : "[\"LlamaForCausalLM\"]");
+            ModelFile file = read_model(directory);
+            assert_same_weights(usual.model, file.model);
+            model_file_free(&usual);
+            model_file_free(&file);
+        }
+    const char *directory = fresh_directory(&config); /* tied, so that there is no head */
+    rename_tensors(directory, "model.", "");
+    edit_config(directory, "tie_word_embeddings", "false");
+    refuse_reading(directory, "is a base model (LlamaModel) without the tensor 'lm_head.weight'");
+    rename_tensors(directory, "", "other.");
+    refuse_reading(directory, "is missing");
+
+    ModelFile file = small_file(&config, false); /* a course's model with the same mark */
+    const char *ours = scratch_path("compiled");
+    write_model(&file, MODEL_TINYLM, ours);
+    model_file_free(&file);
+    rename_tensors(ours, "", "_orig_mod.");
+    refuse_reading(ours, "its names begin with '_orig_mod.'");
+}
+
 static void test_shards(void **state) {
     (void)state;
     ModelConfig config = small_config();
@@ -528,6 +580,7 @@ int main(void) {
         cmocka_unit_test(test_end_tokens),
         cmocka_unit_test(test_heads),
         cmocka_unit_test(test_strange_tensors),
+        cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_file_in_directory),
     };

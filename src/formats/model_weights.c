@@ -46,6 +46,11 @@ static bool fit_positions(const Parameter *part, const SafetensorsTensor *tensor
 static bool load_part(Model *model, const Parameter *part, const Safetensors *file, bool fit,
                       Error *error) {
     const SafetensorsTensor *tensor = safetensors_find(file, part->name);
+    if (!tensor && file->count > 0 && strncmp(file->tensors[0].name, "_orig_mod.", 10) == 0)
+        return error_set(error,
+                         "%s: its names begin with '_orig_mod.', as those of a compiled PyTorch "
+                         "model do; save the state_dict of model._orig_mod instead",
+                         file->path);
     if (!tensor)
         return error_set(error,
                          "%s: the tensor '%s' is missing; the file belongs to another model config",

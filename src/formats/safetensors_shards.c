@@ -70,12 +70,3 @@ void safetensors_shards_close(SafetensorsShards *shards) {
     free(shards->files);
     *shards = (SafetensorsShards){0};
 }
-
-const SafetensorsTensor *safetensors_shards_find(const SafetensorsShards *shards,
-                                                 const char *name) {
-    for (int i = 0; i < shards->count; i++) {
-        const SafetensorsTensor *tensor = safetensors_find(&shards->files[i], name);
-        if (tensor) return tensor;
-    }
-    return NULL;
-}

@@ -15,7 +15,4 @@ typedef struct SafetensorsShards {
 bool safetensors_shards_open(SafetensorsShards *shards, const char *path, Error *error);
 void safetensors_shards_close(SafetensorsShards *shards);
 
-/* The tensor of a name, in the first file that has it; NULL when none has. */
-const SafetensorsTensor *safetensors_shards_find(const SafetensorsShards *shards, const char *name);
-
 #endif

@@ -256,6 +256,29 @@ def transformers_models_of_other_shapes_are_read():
 
 
 @test
+def base_models_and_compiled_ones_are_read():
+    torch, transformers = peer("torch"), peer("transformers")
+    torch.manual_seed(2)
+    config = transformers.LlamaConfig(vocab_size=120, hidden_size=32, intermediate_size=56, num_hidden_layers=2,
+                                      num_attention_heads=4, max_position_embeddings=64, tie_word_embeddings=True,
+                                      initializer_range=0.3)
+    model = transformers.LlamaForCausalLM(config)
+    ids = list(range(1, 60, 3))
+    with torch.no_grad():
+        theirs = model(torch.tensor([ids])).logits[0].double().numpy()
+    base, compiled = os.path.join(SCRATCH, "base"), os.path.join(SCRATCH, "compiled")
+    model.model.save_pretrained(base)
+    model.save_pretrained(compiled)
+    safetensors = peer("safetensors.torch")
+    weights = safetensors.load_file(os.path.join(base, "model.safetensors"))
+    assert "embed_tokens.weight" in weights
+    safetensors.save_file({"_orig_mod.model." + name: w for name, w in weights.items()},
+                          os.path.join(compiled, "model.safetensors"))
+    for directory in (base, compiled):
+        close(directory, logits_of(directory, ids), theirs, 1e-4)
+
+
+@test
 def llama_cpp_gives_the_same_logits_and_greedy_tokens():
     llama_cpp = peer("llama_cpp")
     worst = 0
