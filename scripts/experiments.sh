@@ -67,6 +67,7 @@ train() {
     shift
     ! grep -qs '^the run is in' "$run.out" || return 0
     echo "training $run" >&2
+    mkdir -p "$run"
     ./train $* --set "seed=$seed" --run "$run" --resume --threads "$threads" >"$run.out" 2>&1 || {
         tail -n 3 "$run.out" >&2
         return 1

@@ -176,7 +176,7 @@ padded() {
 check "padded rows of the vocabulary are never drawn" padded
 interrupted() {
     cp -R untrained bare && rm -r bare/tokenizer # without a tokenizer no token ends a story
-    "$bin/generate" --run bare --prompt-ids 5 --num 2 --max-tokens 10000000 >long.out 2>errors &
+    (exec env --default-signal=INT,HUP "$bin/generate" --run bare --prompt-ids 5 --num 2 --max-tokens 10000000 >long.out 2>errors) &
     pid=$!
     sleep 1
     kill -INT $pid

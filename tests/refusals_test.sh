@@ -303,7 +303,7 @@ else
 fi
 interrupted() { # COMMAND...: a second of it, then Ctrl-C; no file of its own may be left
     rm -rf data err
-    (trap - INT && exec "$@" >out 2>err) &
+    (exec env --default-signal=INT "$@" >out 2>err) &
     pid=$!
     tries=0
     while [ -z "$(find . -name '*.tmp.*')" ] && ! grep -q '^training a tokenizer' out && [ $tries -lt 100 ]; do
@@ -331,7 +331,7 @@ check "Ctrl-C while a tokenizer is trained: nothing is left, and a word about it
 check "Ctrl-C while a text is encoded" encoding
 rm -rf long.txt new
 no_run_yet() {
-    "$bin/train" tiny.json --run later --resume --set training.max_steps=1 >out && grep -qx 'later: has no checkpoint to resume yet; this starts with step 1' out
+    mkdir later && "$bin/train" tiny.json --run later --resume --set training.max_steps=1 >out && grep -qx 'later: has no checkpoint to resume yet; this starts with step 1' out
 }
 check "--resume without a checkpoint says so" no_run_yet
 

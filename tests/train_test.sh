@@ -92,12 +92,11 @@ train whole/config.json --run again --threads 1
 check "config.json of a run repeats it" same_run whole again
 
 # Ctrl-C: finishes the step, saves, prints how to go on.
-for signal in INT TERM; do
-    code=130; [ $signal = TERM ] && code=143
+for signal in INT TERM HUP; do
+    case $signal in INT) code=130 ;; TERM) code=143 ;; *) code=129 ;; esac
     rm -rf "a b'c"
     : >out # what an earlier run said must not send the signal before this one can take it
-    sh -c 'trap - INT; exec "$0" cfg.json --run "a b'"'"'c" --threads 1 --set training.max_steps=100000' \
-        "$bin/train" >out 2>&1 &
+    (exec env --default-signal=INT,HUP "$bin/train" cfg.json --run "a b'c" --threads 1 --set training.max_steps=100000 >out 2>&1) &
     pid=$!
     while ! grep -q 'step 3/' out && kill -0 $pid 2>/dev/null; do sleep 0.05; done
     kill -$signal $pid
@@ -107,6 +106,52 @@ for signal in INT TERM; do
     (PATH="$bin:$PATH" && eval "${command#./} --set training.max_steps=1") >out 2>&1
     check "SIG$signal: the printed command goes on" said 'nothing to do'
 done
+
+# nohup and a shell's background jobs: what is ignored stays ignored
+ignored() {
+    : >out
+    (trap '' INT HUP && exec "$bin/train" cfg.json --run ignored --threads 1 --set training.max_steps=100000 >out 2>&1) &
+    pid=$!
+    while ! grep -q 'step 3/' out && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+    kill -INT $pid && kill -HUP $pid && sleep 0.3 && kill -TERM $pid
+    wait $pid
+    ended $? 143
+}
+check "ignored SIGINT and SIGHUP stay ignored" ignored
+check "a line about a step has at most 80 columns" [ -z "$(grep -E '^step.{77}' out)" ]
+
+nowhere() {
+    fails_with 1 'nowhere: no such folder to resume; check --run, or leave out --resume to start a run there' \
+        "$bin/train" cfg.json --run nowhere --resume && [ ! -e nowhere ]
+}
+check "--resume of a folder that is not there is an error" nowhere
+warm_up() { train cfg.json --run warm --set training.max_steps=1 && said '^learning rate: rises from 0 to 0.003 in the first 5 steps$'; }
+check "the warm-up is announced: the first step has the rate 0" warm_up
+added_steps() {
+    cp -r whole added && train cfg.json --run added --resume --set training.max_steps=61 &&
+        said '^note: steps after 60 run at the lowest learning rate, 0.0003; to stretch the cosine over all steps: --set training.learning_rate.cosine_steps=61$' &&
+        train cfg.json --run added --resume --set training.max_steps=62 --set training.learning_rate.cosine_steps=62 && ! grep '^note: steps' out
+}
+check "a longer --resume says at which rate the added steps run" added_steps
+diverged() {
+    train cfg.json --run wild --set training.learning_rate.max=3 --set training.learning_rate.warmup_steps=0 --set training.max_steps=6
+    said 'train: warning: the loss is far above 5.70, that of guessing' && ! grep 'a story' out
+}
+check "a loss far above that of guessing is a warning, and no story is offered" diverged
+measured() {
+    train cfg.json --run measured --set data.valid=text.txt --set training.max_steps=1 &&
+        said "  measured on 8 windows, 128 of [0-9]* tokens of text.txt; ./evaluate takes all$"
+}
+check "the loss at the end says what it is measured on" measured
+macos() { # whose struct stat calls the field st_mtimespec
+    mkdir -p macos/sys && cat >macos/sys/stat.h <<'END'
+#define st_mtim st_mtimespec
+#include_next <sys/stat.h>
+#undef st_mtim
+END
+    ${CC:-gcc} -std=gnu11 -fsyntax-only -D__APPLE__ -DREAL_IS_float -include macos/sys/stat.h -I"$root/src" "$root/src/training/run_directory.c"
+}
+check "file times compile with the names of macOS" macos
 
 train cfg.json --run whole
 check "a run that is there is not overwritten" \

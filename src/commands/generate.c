@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/printable.h"
 #include "commands/generate_output.h"
+#include "commands/interrupt.h"
 #include "commands/logits.h"
 #include "commands/options.h"
 #include "formats/model_file.h"
@@ -31,7 +32,7 @@ static volatile sig_atomic_t interrupt = 0;
 
 /* The first one ends the story, a second one the program at once. */
 static void on_interrupt(int number) {
-    interrupt = 1;
+    interrupt = number;
     signal(number, SIG_DFL);
 }
 
@@ -246,8 +247,7 @@ static bool run(Session *s, Error *error) {
     const Arguments *a = &s->arguments;
     if (!open_model(&s->file, a, error)) return false;
     s->excluded = excluded_rows(&s->file);
-    struct sigaction action = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, &action, NULL); /* without SA_RESTART: waiting for a prompt ends too */
+    interrupt_handle(on_interrupt, false); /* no restart: waiting for a prompt ends too */
     if (a->prompt_ids) return tell_ids(s, a->prompt_ids, error);
     if (!model_tokenizer_present(&s->file.tokenizer))
         return error_set(error,
@@ -270,7 +270,7 @@ int main(int argc, char **argv) {
     Error error;
     bool told = run(&session, &error);
     int status = told ? program_done("generate") : program_failed("generate", &error);
-    if (told && interrupt) status = 130;
+    if (told && interrupt) status = 128 + interrupt;
     free(session.excluded);
     model_file_free(&session.file);
     option_list_free(&session.arguments.stops);

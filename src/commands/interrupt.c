@@ -19,6 +19,15 @@ static void clean_up(int number) {
 
 void interrupt_cleanly(const char *words) {
     last_words = words;
-    signal(SIGINT, clean_up);
-    signal(SIGTERM, clean_up);
+    interrupt_handle(clean_up, true);
+}
+
+void interrupt_handle(void (*handler)(int number), bool restart) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction before,
+            action = {.sa_handler = handler, .sa_flags = restart ? SA_RESTART : 0};
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
 }

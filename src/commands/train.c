@@ -124,6 +124,11 @@ static bool open_run(Session *s, Error *error) {
     bool has_model = trained || file_exists(s->run.model);
     s->resuming = trained && a->resume;
     s->made_folder = !directory_exists(s->run.path);
+    if (a->resume && s->made_folder)
+        return error_set(error,
+                         "%s: no such folder to resume; check --run, or leave out --resume to "
+                         "start a run there",
+                         s->run.path);
     if (trained && !a->resume && !a->fresh)
         return error_set(error,
                          "%s: holds a trained run already; go on with --resume, start over with "
@@ -203,10 +208,10 @@ static void print_data(const Session *s) {
                (long long)s->config->data.task_length, (long long)s->config->data.task_symbols);
         return;
     }
-    char which[96] = "";
+    char which[128] = "";
     if (c->choices > 1)
         snprintf(which, sizeof which,
-                 " (number %lld of %lld in data.train: the first that is there)",
+                 " (candidate %lld of %lld in data.train; those before are missing)",
                  (long long)c->choice + 1, (long long)c->choices);
     print_line(stdout, "data: %s%s, %lld tokens; validation: %s%s %lld tokens%s", c->train_path,
                which, (long long)c->train.count, c->valid_path ? c->valid_path : "its last",
@@ -228,6 +233,10 @@ static void print_model(const Session *s) {
            (long long)(total - embeddings));
     printf("tokens per step: %lld\n", (long long)(rows * s->config->model.context_length));
     printf("threads: %d, OpenBLAS kernel: %s\n", parallel_threads(), parallel_blas_kernel());
+    const ScheduleConfig *rate = &s->config->learning_rate;
+    if (!s->resuming && rate->warmup_steps > 0)
+        printf("learning rate: rises from 0 to %.3g in the first %lld steps\n", rate->max,
+               (long long)rate->warmup_steps);
     int64_t tokens = rows * s->config->model.context_length * s->config->max_steps;
     if (s->corpus.train.count > 0 && tokens > 20 * s->corpus.train.count)
         printf(
@@ -282,6 +291,19 @@ static void print_shell_word(const char *path) {
     putchar('\'');
 }
 
+/* What the loss above was measured on, since ./evaluate measures more than training takes time for. */
+static void print_measured(const Session *s, const Evaluation *v) {
+    const Corpus *c = &s->corpus;
+    if (is_task(s))
+        printf(" (%lld sequences)\n", (long long)v->sequences);
+    else if (v->tokens + 1 >= (double)c->valid.count)
+        printf(" (all %.0f tokens held out)\n", v->tokens);
+    else
+        printf("\n  measured on %lld windows, %.0f of %lld tokens of %s; ./evaluate takes all\n",
+               (long long)v->sequences, v->tokens, (long long)c->valid.count,
+               c->valid_path ? c->valid_path : "the held-out text");
+}
+
 static int finish(const Session *s, const TrainerResult *result) {
     train_progress_end_line();
     if (result->stopped) {
@@ -299,13 +321,22 @@ static int finish(const Session *s, const TrainerResult *result) {
             "nothing to do: the run has its %lld steps already; raise training.max_steps to go on\n",
             (long long)result->state.step);
     const Evaluation *v = &result->validation;
+    double guessing = log((double)s->config->model.vocab_size);
+    bool failed = v->tokens > 0 && evaluation_loss(v) > guessing + 0.5;
     if (v->tokens > 0) {
         printf("validation: loss %.4f, perplexity %.2f", evaluation_loss(v),
                evaluation_perplexity(v));
         if (isfinite(evaluation_bits_per_byte(v)))
             printf(", %.4f bits per byte", evaluation_bits_per_byte(v));
-        printf(" (%.0f tokens)\n", v->tokens);
+        print_measured(s, v);
     }
+    if (failed)
+        fprintf(
+            stderr,
+            "train: warning: the loss is far above %.2f, that of guessing (the logarithm of the "
+            "vocabulary): the training diverged; lower training.learning_rate.max or raise its "
+            "warmup_steps\n",
+            guessing);
     if (is_task(s)) {
         if (v->tokens > 0)
             printf("accuracy: %.2f %% of the symbols, %.2f %% of the answers whole\n",
@@ -313,8 +344,11 @@ static int finish(const Session *s, const TrainerResult *result) {
         printf("the run is in %s\n", s->run.path);
         return program_done("train");
     }
-    printf("the run is in %s; a story: ./generate --run ", s->run.path);
-    print_shell_word(s->run.path);
+    printf("the run is in %s", s->run.path);
+    if (s->corpus.tokenizer && !failed) {
+        printf("; a story: ./generate --run ");
+        print_shell_word(s->run.path);
+    }
     putchar('\n');
     return program_done("train");
 }
@@ -365,8 +399,7 @@ static bool run_session(Session *s, int *status, Error *error) {
 
     TrainerEvents events = {.context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};
     if (s->corpus.tokenizer) events.sample = on_sample;
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    interrupt_handle(on_signal, true);
     TrainerResult result;
     if (!trainer_run(&setup, &events, &result, error)) {
         train_progress_end_line();

@@ -24,15 +24,15 @@ void train_progress_show(const TrainerReport *report) {
     if (!terminal && !report->row) return;
     char left[32];
     format_time(report->seconds_left, left, sizeof left);
-    printf("%sstep %lld/%lld  loss %.4f  lr %.2e  norm %.2f  %.0f tokens/s  %s left",
+    printf("%sstep %lld/%lld  loss %.4f  lr %.1e  norm %.2f  %.0f tok/s  %s left",
            terminal ? "\r\033[K" : "", (long long)report->step, (long long)report->max_steps,
            report->train_loss, report->learning_rate, report->grad_norm, report->tokens_per_second,
            left);
     line_open = true;
     if (report->validation) {
         double bits = evaluation_bits_per_byte(report->validation);
-        printf("  | valid loss %.4f", evaluation_loss(report->validation));
-        if (isfinite(bits)) printf("  %.4f bits/byte", bits);
+        printf("\n  validation loss %.4f", evaluation_loss(report->validation));
+        if (isfinite(bits)) printf(", %.4f bits per byte", bits);
         train_progress_end_line();
     } else if (!terminal) {
         train_progress_end_line();

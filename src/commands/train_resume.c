@@ -87,6 +87,18 @@ static void keep_settled(TrainConfig *config, const TrainConfig *before) {
     keep_files(&config->data, &before->data);
 }
 
+/* Steps past the end of the cosine have its lowest rate, which may not be what a longer run is for. */
+static void print_added_steps(const TrainConfig *config, const TrainConfig *before) {
+    const ScheduleConfig *rate = &config->learning_rate;
+    if (rate->type == SCHEDULE_COSINE && config->max_steps > before->max_steps &&
+        config->max_steps > rate->cosine_steps &&
+        rate->cosine_steps == before->learning_rate.cosine_steps)
+        printf(
+            "note: steps after %lld run at the lowest learning rate, %.3g; to stretch the cosine "
+            "over all steps: --set training.learning_rate.cosine_steps=%lld\n",
+            (long long)rate->cosine_steps, rate->min, (long long)config->max_steps);
+}
+
 /* A damaged checkpoint: the message goes on with the one before it, if that is there. */
 static bool name_previous(const RunDirectory *run, Error *error) {
     const Error reason = *error;
@@ -111,6 +123,7 @@ bool resume_check(TrainConfig *config, const RunDirectory *run, Error *error) {
     bool same = old && now && compare(old, now, "", run->checkpoint, error);
     cJSON_Delete(old);
     cJSON_Delete(now);
+    if (same) print_added_steps(config, before);
     train_config_free(before);
     free(before_text);
     free(now_text);

@@ -12,6 +12,10 @@
 
 #include "base/file.h"
 
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#endif
+
 RunDirectory run_directory_names(const char *path) {
     return (RunDirectory){
         .path = string_copy(path),
