@@ -4,6 +4,7 @@
 #         make asan       the tests under AddressSanitizer and UBSan
 #         make data       the corpus data/tales   make setup     install what is needed
 #         make bench      speed and memory       make format      clang-format
+#         make clean      removes what was built make help        prints this
 # Variables: CC, ARCH=native|haswell|…, BUILD=folder for objects, REAL=float|double.
 
 CC      ?= cc
@@ -29,7 +30,7 @@ PROGRAMS := train generate tokenize evaluate convert inspect
 PROGRAMS := $(filter $(PROGRAMS),$(patsubst src/commands/%.c,%,$(wildcard src/commands/*.c)))
 
 # goals that need no libraries
-ifneq ($(filter-out setup clean format data,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out setup clean format data help,$(or $(MAKECMDGOALS),all)),)
 ifeq ($(shell command -v pkg-config),)
 $(error pkg-config is missing; run: make setup)
 endif
@@ -50,7 +51,7 @@ SOURCES  := $(filter-out src/commands/%,$(wildcard src/*/*.c src/*/*/*.c))
 SHARED   := $(filter-out $(PROGRAMS:%=src/commands/%.c),$(wildcard src/commands/*.c))
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(SOURCES) $(SHARED))
 
-.PHONY: all setup data test test-full gradcheck asan bench bench-peers format clean
+.PHONY: all help setup data test test-full gradcheck asan bench bench-peers format clean
 all: $(PROGRAMS:%=$(BIN)/%)
 
 # A change of compiler or flags rebuilds everything.
@@ -72,8 +73,11 @@ $(PROGRAMS:%=$(BIN)/%): $(BIN)/%: $(BUILD)/src/commands/%.o $(BUILD)/libtinylm.a
 	@mkdir -p $(BIN)
 	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -o $@
 
+help: # the comment at the top of this file
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
 setup:
-	scripts/setup.sh
+	scripts/setup.sh --tests
 
 # Tests: every tests/*_test.c is a cmocka program, every tests/*_test.sh a script that prints TAP lines.
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/*_test.c))

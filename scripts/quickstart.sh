@@ -2,6 +2,7 @@
 # From this folder to a trained language model that tells stories: installs what is missing, builds,
 # gets a corpus ready, trains configs/tiny.json, and tells three stories. Run it again to go on where
 # it was stopped.
+# A run belongs to its corpus: when runs/tiny learned from another one, runs/tiny-CORPUS is used.
 #   scripts/quickstart.sh             the whole way
 #   scripts/quickstart.sh --steps N   a trial with only N training steps, in runs/tiny-N
 set -eu
@@ -21,7 +22,7 @@ case ${1-} in
     steps=$2
     ;;
 -h | --help)
-    sed -n '2,6s/^# \{0,1\}//p' scripts/quickstart.sh
+    sed -n '2,7s/^# \{0,1\}//p' scripts/quickstart.sh
     exit 0
     ;;
 *)
@@ -45,17 +46,22 @@ make -s -j "$jobs"
 
 say "3 of 5: stories to learn from"
 if [ -f data/tinystories/train.txt ] && [ -f data/tinystories/valid.txt ]; then
+    corpus=tinystories
     echo "TinyStories, in data/tinystories"
 else
+    corpus=tales
     echo "tales, our own (make data); scripts/get_tinystories.sh downloads the better TinyStories"
     make -s data
 fi
 
-run=runs/tiny
+run=runs/tiny${steps:+-$steps}
+if [ -f "$run/checkpoint.safetensors" ] && ! grep -q "data/$corpus/" "$run/config.json"; then
+    echo "$run learned from another corpus and stays as it is; this one trains $run-$corpus"
+    run=$run-$corpus
+fi
 set -- --run "$run"
 if [ -n "$steps" ]; then
-    run=runs/tiny-$steps
-    set -- --run "$run" --set "training.max_steps=$steps" --set "training.learning_rate.warmup_steps=0"
+    set -- "$@" --set "training.max_steps=$steps" --set "training.learning_rate.warmup_steps=0"
 fi
 if [ -f "$run/checkpoint.safetensors" ]; then set -- "$@" --resume; fi
 say "4 of 5: training (./train configs/tiny.json); Ctrl-C stops, the same command goes on"
@@ -63,7 +69,8 @@ say "4 of 5: training (./train configs/tiny.json); Ctrl-C stops, the same comman
 
 say "5 of 5: three stories (./generate)"
 for seed in 1 2 3; do
-    ./generate --run "$run" --prompt "Once upon a time" --seed "$seed"
+    ./generate --run "$run" --prompt "Once upon a time" \
+        --temperature 0.7 --top-p 0.95 --seed "$seed"
     echo
 done
 

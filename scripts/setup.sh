@@ -1,12 +1,13 @@
 #!/bin/sh
-# Installs what tinylm needs: a C compiler, make, pkg-config, OpenBLAS, cJSON, stb, utf8proc, and
-# cmocka for the tests. Says nothing when everything is there already. Run it from anywhere:
+# Installs what tinylm needs: a C compiler, make, pkg-config, OpenBLAS, cJSON, stb, utf8proc.
+# Says nothing when everything is there already. Run it from anywhere:
 #   scripts/setup.sh            as root, or as a user who may use sudo
+#   scripts/setup.sh --tests    also cmocka, which only the tests need
 #   scripts/setup.sh --print    prints the command that would be run, and runs nothing
 set -eu
 unset CDPATH
 program=setup.sh
-libraries="openblas libcjson stb libutf8proc cmocka"
+libraries="openblas libcjson stb libutf8proc"
 
 # 3 and 4 are where our own words go, also while those of a command go to a log.
 exec 3>&1 4>&2
@@ -28,6 +29,11 @@ missing() {
     fi
 }
 
+no_stb() {
+    fail "pkg-config does not know stb; build libstb from github.com/nothings/stb, add a stb.pc to" \
+        "a folder in PKG_CONFIG_PATH, and run this again"
+}
+
 # As root itself, or through sudo; with --print, not at all.
 as_root() {
     echo "$program: $*" >&3
@@ -45,7 +51,7 @@ debian() {
     wanted=
     # libc6-dev is only a recommendation of gcc, and recommendations are left out
     for package in gcc libc6-dev make pkg-config libopenblas-dev libcjson-dev libstb-dev \
-        libutf8proc-dev libcmocka-dev; do
+        libutf8proc-dev $(cmocka libcmocka-dev); do
         case $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null || true) in
         ?i*) ;;
         *) wanted="$wanted $package" ;;
@@ -71,33 +77,43 @@ quietly() {
     fail "apt-get failed: ${last#E: } (all it said: $log)"
 }
 
-print_only=no
-case ${1-} in
-'') ;;
+# cmocka NAME: the name of its package, where the tests are wanted
+cmocka() { [ "$tests" = no ] || printf ' %s' "$1"; }
+
+print_only=no tests=no
+for argument; do case $argument in
 --print) print_only=yes ;;
+--tests) tests=yes libraries="$libraries cmocka" ;;
 -h | --help)
-    sed -n '2,5s/^# \{0,1\}//p' "$0"
+    sed -n '2,6s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
 *)
-    echo "$program: unknown argument '$1' (see --help)" >&2
+    echo "$program: unknown argument '$argument' (see --help)" >&2
     exit 2
     ;;
-esac
+esac; done
 
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
     debian
 elif [ -z "$(missing)" ]; then
     :
 elif command -v dnf >/dev/null; then
+    # shellcheck disable=SC2046 # one word or none
     as_root dnf install -y gcc make pkgconf-pkg-config openblas-devel cjson-devel stb-devel \
-        utf8proc-devel libcmocka-devel
+        utf8proc-devel $(cmocka libcmocka-devel)
 elif command -v pacman >/dev/null; then
-    as_root pacman -S --needed --noconfirm gcc make pkgconf openblas cjson stb libutf8proc cmocka
+    # shellcheck disable=SC2046 # one word or none
+    as_root pacman -S --needed --noconfirm gcc make pkgconf openblas cjson stb libutf8proc \
+        $(cmocka cmocka)
 elif command -v brew >/dev/null; then
     # Homebrew refuses to run as root. Apple's cc has no OpenMP, so gcc comes with it.
-    echo "$program: brew install gcc make pkgconf openblas cjson utf8proc cmocka"
-    [ "$print_only" = yes ] || brew install gcc make pkgconf openblas cjson utf8proc cmocka
+    # It has no stb: that is said before anything is installed, not after.
+    pkg-config --exists stb 2>/dev/null || no_stb
+    echo "$program: brew install gcc make pkgconf openblas cjson utf8proc$(cmocka cmocka)"
+    # shellcheck disable=SC2046 # one word or none
+    [ "$print_only" = yes ] ||
+        brew install gcc make pkgconf openblas cjson utf8proc $(cmocka cmocka)
 else
     fail "no apt-get, dnf, pacman or brew here; install by hand:$(missing)"
 fi
@@ -108,7 +124,7 @@ case $left in
 '') ;;
 ' stb')
     # Some systems ship the headers alone, without library and stb.pc as Debian has them.
-    fail "pkg-config does not know stb; build libstb from github.com/nothings/stb, and add a stb.pc"
+    no_stb
     ;;
 *) fail "still missing:$left; install by hand so that pkg-config finds it" ;;
 esac

@@ -26,7 +26,7 @@ broken() {
 }
 
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || jobs=2
-scripts/setup.sh || broken "setup (scripts/setup.sh)"
+scripts/setup.sh --tests || broken "setup (scripts/setup.sh)"
 make -s -j "$jobs" || broken "build (make)"
 
 work=$(mktemp -d)

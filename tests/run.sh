@@ -26,5 +26,10 @@ for test in "$@"; do
     echo "$(basename "$test"): $ok passed, $bad failed, $skip skipped ($(($(date +%s) - start)) s)"
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
 done
+[ "$skipped" -eq 0 ] || cat <<END
+Skipped tests ("# SKIP" above names them) need what a fresh copy does not have: other programs to
+compare with (scripts/interop.sh installs them; then TINYLM_INTEROP=FOLDER make test), clang with
+libFuzzer, or data sets and models of others (TINYLM_SHARED=FOLDER).
+END
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -34,20 +34,62 @@ check "an unknown argument is wrong usage, --help is help" refuses_unknown_words
 
 # ---- setup.sh on systems that are not this one: only the commands that it looks for exist ----
 
-# setup_on MANAGER: what it would run
+# setup_on MANAGER [OPTION]: what it would run
 setup_on() {
     rm -rf bin && mkdir bin
     for tool in sh dirname id sed; do ln -s "$(command -v "$tool")" "bin/$tool"; done
     [ -z "$1" ] || { printf '#!/bin/sh\n' >"bin/$1" && chmod +x "bin/$1"; }
-    PATH=$work/bin "$home/scripts/setup.sh" --print 2>&1
+    # shellcheck disable=SC2016 # it is the other script that expands $2
+    [ ! -e stb ] || { printf '#!/bin/sh\n[ "$2" = stb ]\n' >bin/pkg-config && chmod +x bin/pkg-config; }
+    PATH=$work/bin "$home/scripts/setup.sh" --print ${2:+"$2"} 2>&1
 }
 knows_other_systems() {
-    setup_on dnf | grep -q '^setup.sh: dnf install -y gcc .*openblas-devel .*libcmocka-devel$' &&
+    setup_on dnf --tests | grep -q '^setup.sh: dnf install -y gcc .*openblas-devel .*libcmocka-devel$' &&
         setup_on pacman | grep -q '^setup.sh: pacman -S --needed .*openblas cjson stb libutf8proc' &&
-        setup_on brew | grep -q '^setup.sh: brew install .*openblas cjson utf8proc cmocka$' &&
+        setup_on brew | grep -q '^setup.sh: pkg-config does not know stb; build libstb' && : >stb &&
+        setup_on brew --tests | grep -q '^setup.sh: brew install .*openblas cjson utf8proc cmocka$' && rm stb &&
         setup_on '' | grep -q 'install by hand: C compiler make pkg-config$'
 }
 check "setup.sh knows Fedora, Arch and Homebrew, and says when it knows nothing" knows_other_systems
+
+without_tests() { # cmocka is not needed to train
+    for manager in dnf pacman; do
+        setup_on $manager >out && ! grep cmocka out && setup_on $manager --tests | grep -q cmocka || return 1
+    done
+}
+check "setup.sh installs cmocka for the tests only" without_tests
+make_help() { make -C "$root" help >out && grep -q 'make test-full' out && grep -q 'make data' out; }
+check "make help lists the goals" make_help
+
+# ---- quickstart.sh: a run belongs to its corpus ----
+
+quickstart() { # with programs that only leave what is looked at
+    mkdir -p quick/bin quick/data/tinystories quick/data/tales && cp -R "$root/scripts" quick/ && rm -rf quick/runs || return 1
+    printf '#!/bin/sh\n' >quick/scripts/setup.sh
+    printf '#!/bin/sh\n' | tee quick/bin/make >quick/generate
+    cat >quick/train <<'END'
+#!/bin/sh
+while [ "$1" != --run ]; do shift; done
+mkdir -p "$2" && : >"$2/checkpoint.safetensors"
+corpus=tales
+[ ! -f data/tinystories/train.txt ] || corpus=tinystories
+case "$*" in *--resume*) ;; *) echo "data/$corpus/train.txt" >"$2/config.json" ;; esac
+END
+    chmod +x quick/bin/make quick/train quick/generate
+    PATH=$work/quick/bin:$PATH quick/scripts/quickstart.sh >out && grep -q '^The run is in runs/tiny:' out || return 1
+    : >quick/data/tinystories/train.txt && : >quick/data/tinystories/valid.txt
+    for turn in first second; do
+        PATH=$work/quick/bin:$PATH quick/scripts/quickstart.sh >out && echo $turn &&
+            grep -q '^runs/tiny learned from another corpus' out && grep -q '^The run is in runs/tiny-tinystories:' out || return 1
+    done
+    grep -q tales quick/runs/tiny/config.json && grep -q tinystories quick/runs/tiny-tinystories/config.json
+}
+check "quickstart.sh does not resume a run of another corpus" quickstart
+skips_explained() {
+    printf '#!/bin/sh\necho "ok 1 - a"\necho "ok 2 - b # SKIP no peers"\n' >t_test.sh && chmod +x t_test.sh &&
+        "$root/tests/run.sh" ./t_test.sh >out && grep -q '^Skipped tests' out && [ "$(tail -n 1 out)" = "1 passed, 0 failed, 1 skipped" ]
+}
+check "tests that are skipped are explained before the last line" skips_explained
 
 # ---- get_tinystories.sh --from ----
 
