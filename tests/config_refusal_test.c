@@ -105,8 +105,8 @@ static void test_values(void **state) {
            ": training.learning_rate.max is null; it must be a number in [0, 1e6]");
     refuse(
         CONFIG("", "", ", \"learning_rate\": {\"max\": NaN}"),
-        ": line 1, column 184: expected a value: \"text\" in double quotes, a number, true, false, "
-        "{…} or […]");
+        ": line 1, column 184: expected a key or text in double quotes, a number, true, "
+        "false, null, {…} or […]");
     char *long_name = allocate(3000, 1); /* the message stays readable, and whole characters */
     memset(long_name, 0xC3, 3000);
     for (int i = 1; i < 2998; i += 2) long_name[i] = (char)0xA9;

@@ -8,246 +8,114 @@
 #include "base/file.h"
 #include "base/text.h"
 
-/* ---- the grammar ---- */
+/* ---- tokens: what cJSON would let through ---- */
 
 typedef struct Scanner {
-    const char *text, *name;
-    size_t length, at;
-    char closing[JSON_DEPTH_LIMIT]; /* the bracket that ends each open object or array */
-    int depth;
-    int64_t key, wanted_key; /* keys seen so far; scanning stops in front of number `wanted_key` */
+    const char *text, *at; /* `text` ends in a NUL and has no other */
+    const char *name;
+    int64_t wanted_key; /* scanning stops in front of the key with this number; -1: never */
     Error *error;
 } Scanner;
 
-/* "file: line L, column C: what is wrong"; the place is where the scanner stands. */
-static bool scan_error(const Scanner *s, const char *what) {
+/* "file: line L, column C: what is wrong" for the place `at`. */
+static bool scan_error(const Scanner *s, const char *at, const char *what) {
     size_t line = 1, column = 1;
-    for (size_t i = 0; i < s->at && i < s->length; i++) {
-        if (s->text[i] == '\n')
+    for (const char *c = s->text; c < at; c++) {
+        if (*c == '\n')
             line++, column = 1;
-        else if (((unsigned char)s->text[i] & 0xC0) != 0x80) /* not the rest of a character */
+        else if (((unsigned char)*c & 0xC0) != 0x80) /* a character, not the rest of one */
             column++;
     }
-    if (line == 1 && s->length >= 3 && memcmp(s->text, "\xEF\xBB\xBF", 3) == 0 && column > 1)
-        column--; /* no editor counts the byte order mark */
     return error_set(s->error, "%s: line %zu, column %zu: %s", s->name, line, column, what);
 }
 
-static char scan_peek(const Scanner *s) {
-    return s->at < s->length ? s->text[s->at] : '\0';
-}
-
-static void scan_space(Scanner *s) {
-    while (s->at < s->length && strchr(" \t\r\n", s->text[s->at])) s->at++;
-}
-
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-static int hex_digit(char c) {
-    if (is_digit(c)) return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-/* The four hex digits of a \u escape at `at`, or -1. */
-static int scan_code_unit(const Scanner *s, size_t at) {
-    if (s->length - at < 4) return -1;
-    int unit = 0;
-    for (size_t i = at; i < at + 4; i++) {
-        int digit = hex_digit(s->text[i]);
-        if (digit < 0) return -1;
-        unit = unit << 4 | digit;
-    }
-    return unit;
-}
-
-/* From the character after "\u". */
-static bool scan_unicode_escape(Scanner *s) {
-    int unit = scan_code_unit(s, s->at);
-    if (unit < 0) return scan_error(s, "\\u needs four hexadecimal digits");
-    if (unit == 0) return scan_error(s, "\\u0000 is not allowed: strings here end at a NUL");
-    if (unit >= 0xDC00 && unit < 0xE000)
-        return scan_error(s, "second half of a surrogate pair without the first");
-    s->at += 4;
-    if (unit < 0xD800 || unit >= 0xDC00) return true;
-    int second = -1;
-    if (s->length - s->at >= 6 && s->text[s->at] == '\\' && s->text[s->at + 1] == 'u')
-        second = scan_code_unit(s, s->at + 2);
-    if (second < 0xDC00 || second >= 0xE000)
-        return scan_error(s, "first half of a surrogate pair without the second");
-    s->at += 6;
-    return true;
-}
-
 static bool scan_string(Scanner *s) {
-    for (s->at++; s->at < s->length; s->at++) {
-        char c = s->text[s->at];
-        if (c == '"') {
-            s->at++;
-            return true;
-        }
-        if ((unsigned char)c < 32)
-            return scan_error(s, c == '\n' || c == '\r' ? "a string must end on its own line"
-                                                        : "control character in a string");
-        if (c != '\\') continue;
+    for (s->at++; *s->at != '"'; s->at++) {
+        if (*s->at == '\0') return scan_error(s, s->at, "the text ends inside a string");
+        if (*s->at == '\n' || *s->at == '\r')
+            return scan_error(s, s->at, "a string must end on its own line");
+        if ((unsigned char)*s->at < 32)
+            return scan_error(s, s->at, "control character in a string");
+        if (*s->at != '\\') continue;
         s->at++;
-        if (scan_peek(s) == 'u') {
-            s->at++;
-            if (!scan_unicode_escape(s)) return false;
-            s->at--;
-        } else if (s->at >= s->length || !strchr("\"\\/bfnrt", s->text[s->at])) {
-            return scan_error(s, "unknown escape in a string; a backslash is written \\\\");
-        }
+        if (*s->at == '\0' || !strchr("\"\\/bfnrtu", *s->at))
+            return scan_error(s, s->at, "unknown escape in a string; a backslash is written \\\\");
+        if (*s->at != 'u') continue;
+        if (strspn(s->at + 1, "0123456789abcdefABCDEF") < 4)
+            return scan_error(s, s->at + 1, "\\u needs four hexadecimal digits");
+        if (memcmp(s->at, "u0000", 5) == 0)
+            return scan_error(s, s->at + 1, "\\u0000 is not allowed: strings here end at a NUL");
     }
-    return scan_error(s, "the text ends inside a string");
-}
-
-static bool scan_digits(Scanner *s) {
-    if (!is_digit(scan_peek(s))) return scan_error(s, "a number needs a digit here");
-    while (is_digit(scan_peek(s))) s->at++;
+    s->at++;
     return true;
 }
 
+/* -? (0 | [1-9][0-9]*) (\.[0-9]+)? ([eE][+-]?[0-9]+)? */
 static bool scan_number(Scanner *s) {
-    char digits[64]; /* the size of cJSON's own buffer: it silently cuts what is longer */
-    size_t start = s->at;
-    if (scan_peek(s) == '-') s->at++;
-    if (scan_peek(s) == '0' && s->at + 1 < s->length && is_digit(s->text[s->at + 1]))
-        return scan_error(s, "a number must not begin with 0");
-    if (!scan_digits(s)) return false;
-    if (scan_peek(s) == '.') {
-        s->at++;
-        if (!scan_digits(s)) return false;
+    static const char digits[] = "0123456789";
+    const char *start = s->at, *c = start + (*start == '-');
+    size_t whole = strspn(c, digits), some = whole;
+    if (*c == '0' && whole > 1) return scan_error(s, c, "a number must not begin with 0");
+    c += whole;
+    if (some && *c == '.') c++, c += some = strspn(c, digits);
+    if (some && (*c == 'e' || *c == 'E')) {
+        c++;
+        c += *c == '+' || *c == '-';
+        c += some = strspn(c, digits);
     }
-    if (scan_peek(s) == 'e' || scan_peek(s) == 'E') {
-        s->at++;
-        if (scan_peek(s) == '+' || scan_peek(s) == '-') s->at++;
-        if (!scan_digits(s)) return false;
-    }
-    size_t length = s->at - start;
-    if (length >= sizeof digits) {
-        s->at = start;
-        return scan_error(s, "a number of more than 63 characters");
-    }
-    memcpy(digits, s->text + start, length);
-    digits[length] = '\0';
-    if (isfinite(strtod(digits, NULL))) return true;
-    s->at = start;
-    return scan_error(s, "this number is too large");
-}
-
-static bool scan_word(Scanner *s, const char *word) {
-    size_t length = strlen(word);
-    if (s->length - s->at < length || memcmp(s->text + s->at, word, length) != 0) return false;
-    s->at += length;
+    if (!some) return scan_error(s, c, "a number needs a digit here");
+    if (c - start > 63) /* cJSON would cut it */
+        return scan_error(s, start, "a number of more than 63 characters");
+    if (!isfinite(strtod(start, NULL))) return scan_error(s, start, "this number is too large");
+    s->at = c;
     return true;
 }
 
-static bool scan_scalar(Scanner *s) {
-    char c = scan_peek(s);
-    if (c == '"') return scan_string(s);
-    if (c == '-' || is_digit(c)) return scan_number(s);
-    if (scan_word(s, "true") || scan_word(s, "false") || scan_word(s, "null")) return true;
-    if (s->at >= s->length) return scan_error(s, "the text ends where a value is needed");
-    if (c == ',') return scan_error(s, "a value is missing before this comma");
-    if (c == ']' || c == '}')
-        return scan_error(s, "a value is missing here; no comma before a closing bracket");
-    if (c == '/' || c == '#') return scan_error(s, "JSON has no comments");
-    if (c == '+' || c == '.') return scan_error(s, "a number begins with a digit or a minus sign");
+/* true, false or null; anything else is no token at all. */
+static bool scan_word(Scanner *s) {
+    static const char *const words[] = {"true", "false", "null"};
+    for (int i = 0; i < 3; i++) {
+        size_t length = strlen(words[i]);
+        if (strncmp(s->at, words[i], length) != 0) continue;
+        s->at += length;
+        return true;
+    }
+    if (*s->at == '/' || *s->at == '#') return scan_error(s, s->at, "JSON has no comments");
     return scan_error(
-        s, "expected a value: \"text\" in double quotes, a number, true, false, {…} or […]");
+        s, s->at,
+        "expected a key or text in double quotes, a number, true, false, null, {…} or […]");
 }
 
-/* `"key" :`. Stops with false and no error in front of the wanted key. */
-static bool scan_key(Scanner *s) {
-    if (s->at >= s->length) return scan_error(s, "the text ends inside an object; } is missing");
-    if (scan_peek(s) == '}') return scan_error(s, "no comma before a closing bracket");
-    if (scan_peek(s) != '"') return scan_error(s, "expected a key in double quotes");
-    if (s->key++ == s->wanted_key) return false;
-    if (!scan_string(s)) return false;
-    scan_space(s);
-    if (scan_peek(s) != ':') return scan_error(s, "expected a colon after the key");
-    s->at++;
-    return true;
-}
-
-static bool scan_after_value(Scanner *s, bool *expect_key) {
-    char closing = s->closing[s->depth - 1];
-    char c = scan_peek(s);
-    if (c == closing) {
-        s->depth--;
-    } else if (c == ',') {
-        *expect_key = closing == '}';
-    } else if (s->at >= s->length) {
-        return scan_error(s, closing == '}' ? "the text ends inside an object; } is missing"
-                                            : "the text ends inside an array; ] is missing");
-    } else {
-        return scan_error(s, closing == '}' ? "expected a comma or }" : "expected a comma or ]");
-    }
-    s->at++;
-    return true;
-}
-
-/* One value with everything in it; the open brackets are on a stack of our own, so that hostile
- * nesting costs no stack of the processor. */
-static bool scan_value(Scanner *s) {
-    bool expect_key = false;
-    for (;;) {
-        scan_space(s);
-        if (expect_key && !scan_key(s)) return false;
-        expect_key = false;
-        scan_space(s);
-        char c = scan_peek(s);
-        if (c == '{' || c == '[') {
-            if (s->depth == JSON_DEPTH_LIMIT)
-                return scan_error(s, "brackets nested more than 64 deep");
-            char closing = s->closing[s->depth++] = c == '{' ? '}' : ']';
+/* Whether each token is sound, brackets are not too deep and no comma precedes a closing one. The order
+ * of the tokens is left to cJSON. False with no error in front of the wanted key. */
+static bool scan_tokens(Scanner *s) {
+    int64_t keys = 0;
+    int depth = 0;
+    char previous = '\0'; /* first character of the token before */
+    while (*(s->at += strspn(s->at, " \t\r\n"))) {
+        const char *start = s->at;
+        if (strchr("{}[],:", *start)) {
+            depth += (*start == '{' || *start == '[') - (*start == '}' || *start == ']');
+            if (depth > JSON_DEPTH_LIMIT)
+                return scan_error(s, start, "brackets nested more than 64 deep");
+            if (previous == ',' && (*start == '}' || *start == ']'))
+                return scan_error(s, start, "no comma before a closing bracket");
             s->at++;
-            scan_space(s);
-            if (scan_peek(s) != closing) {
-                expect_key = c == '{';
-                continue;
+        } else if (*start == '"') {
+            if (!scan_string(s)) return false;
+            bool is_key = s->at[strspn(s->at, " \t\r\n")] == ':';
+            if (is_key && keys++ == s->wanted_key) {
+                s->at = start;
+                return false;
             }
-        } else if (!scan_scalar(s)) {
+        } else if (*start == '-' || (*start >= '0' && *start <= '9')) {
+            if (!scan_number(s)) return false;
+        } else if (!scan_word(s)) {
             return false;
         }
-        /* A value is complete: close what ends here, until another member follows. */
-        int depth;
-        do {
-            if ((depth = s->depth) == 0) return true;
-            scan_space(s);
-            if (!scan_after_value(s, &expect_key)) return false;
-        } while (s->depth < depth);
+        previous = *start;
     }
-}
-
-/* Everything that concerns bytes and not grammar. Leaves the scanner behind a byte order mark. */
-static bool scan_encoding(Scanner *s) {
-    const char *text = s->text;
-    if (s->length >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
-        return error_set(s->error, "%s: is UTF-16 text; save it as UTF-8", s->name);
-    const char *nul = s->length ? memchr(text, '\0', s->length) : NULL;
-    if (nul) {
-        s->at = (size_t)(nul - text);
-        return scan_error(s, "a NUL byte; JSON is text");
-    }
-    s->at = utf8_valid_length(text, s->length);
-    if (s->at < s->length) return scan_error(s, "not valid UTF-8; save the file as UTF-8");
-    s->at = s->length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     return true;
-}
-
-static bool scan_document(Scanner *s) {
-    if (!scan_encoding(s)) return false;
-    scan_space(s);
-    if (s->at == s->length)
-        return error_set(s->error, "%s: is empty; a JSON value is needed here", s->name);
-    if (!scan_value(s)) return false;
-    scan_space(s);
-    return s->at == s->length || scan_error(s, "unexpected text after the end of the JSON value");
 }
 
 /* ---- duplicate keys ---- */
@@ -286,33 +154,70 @@ static bool find_duplicate(const cJSON *node, int64_t *number, Key *duplicate) {
     return found;
 }
 
-/* ---- the public side ---- */
+/* ---- parsing ---- */
 
-cJSON *json_parse(const char *text, size_t length, const char *name, Error *error) {
-    Scanner scanner = {
-        .text = text, .name = name, .length = length, .wanted_key = -1, .error = error};
-    if (!scan_document(&scanner)) return NULL;
-    size_t mark = length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    cJSON *root = cJSON_ParseWithLength(text + mark, length - mark);
-    if (!root) {
-        error_set(error, "%s: out of memory while reading JSON", name);
+/* What concerns bytes and not JSON. */
+static bool check_encoding(const Scanner *s, size_t length) {
+    if (length >= 2 && (memcmp(s->text, "\xFF\xFE", 2) == 0 || memcmp(s->text, "\xFE\xFF", 2) == 0))
+        return error_set(s->error, "%s: is UTF-16 text; save it as UTF-8", s->name);
+    size_t nul = strlen(s->text), valid = utf8_valid_length(s->text, nul);
+    if (valid < nul)
+        return scan_error(s, s->text + valid, "not valid UTF-8; save the file as UTF-8");
+    return nul == length || scan_error(s, s->text + nul, "a NUL byte; JSON is text");
+}
+
+static bool structure_error(const Scanner *s, const char *at) {
+    if (*at == '\0' || at[1] == '\0')
+        return scan_error(s, *at ? at + 1 : at,
+                          "the text ends too early; a value, a } or a ] is missing");
+    if (*at == '\\') return scan_error(s, at, "half of a surrogate pair without the other");
+    return scan_error(s, at, "a comma, a colon, a key or a value is missing or misplaced here");
+}
+
+static cJSON *parse(Scanner *s, size_t length) {
+    if (!check_encoding(s, length)) return NULL;
+    if (strncmp(s->text, "\xEF\xBB\xBF", 3) == 0) s->text += 3; /* the byte order mark */
+    s->at = s->text;
+    if (s->text[strspn(s->text, " \t\r\n")] == '\0') {
+        error_set(s->error, "%s: is empty; a JSON value is needed here", s->name);
         return NULL;
     }
+    if (!scan_tokens(s)) return NULL;
+    const char *end = s->text;
+    cJSON *root = cJSON_ParseWithOpts(s->text, &end, false);
+    if (!root) {
+        structure_error(s, end);
+        return NULL;
+    }
+    end += strspn(end, " \t\r\n");
     Key duplicate;
     int64_t number = 0;
-    if (!find_duplicate(root, &number, &duplicate)) return root;
-    Scanner again = {.text = text,
-                     .name = name,
-                     .length = length,
-                     .at = mark,
-                     .wanted_key = duplicate.number,
-                     .error = error};
-    scan_value(&again);
-    char *what = string_format("the key \"%.100s\" is here for the second time", duplicate.text);
-    scan_error(&again, what);
-    free(what);
+    if (*end) {
+        scan_error(s, end, "unexpected text after the end of the JSON value");
+    } else if (find_duplicate(root, &number, &duplicate)) {
+        Scanner again = *s;
+        again.at = s->text;
+        again.wanted_key = duplicate.number;
+        scan_tokens(&again);
+        char *what =
+            string_format("the key \"%.100s\" is here for the second time", duplicate.text);
+        scan_error(s, again.at, what);
+        free(what);
+    } else {
+        return root;
+    }
     cJSON_Delete(root);
     return NULL;
+}
+
+cJSON *json_parse(const char *text, size_t length, const char *name, Error *error) {
+    char *copy = allocate(length + 1, 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    Scanner scanner = {.text = copy, .name = name, .wanted_key = -1, .error = error};
+    cJSON *root = parse(&scanner, length);
+    free(copy);
+    return root;
 }
 
 cJSON *json_read(const char *path, size_t limit, Error *error) {
@@ -334,4 +239,60 @@ bool json_whole(const cJSON *node, int64_t *value) {
         return false;
     *value = (int64_t)node->valuedouble;
     return true;
+}
+
+/* ---- printing ---- */
+
+static void print_string(FILE *stream, char *text) {
+    cJSON node = {.type = cJSON_String, .valuestring = text};
+    char *quoted = cJSON_PrintUnformatted(&node), *at = quoted;
+    for (size_t left = strlen(at); left > 0;) {
+        size_t valid = utf8_valid_length(at, left), bad = valid < left;
+        fwrite(at, 1, valid, stream);
+        if (bad) fputs("\xEF\xBF\xBD", stream); /* U+FFFD */
+        at += valid + bad;
+        left -= valid + bad;
+    }
+    cJSON_free(quoted);
+}
+
+static void print_node(FILE *stream, const cJSON *node, int levels, int depth) {
+    char digits[32];
+    bool object = cJSON_IsObject(node), lines = levels > depth && node->child;
+    if (cJSON_IsNumber(node)) {
+        real_to_text(node->valuedouble, digits);
+        fputs(digits, stream);
+    } else if (cJSON_IsString(node)) {
+        print_string(stream, node->valuestring);
+    } else if (!object && !cJSON_IsArray(node)) {
+        fputs(cJSON_IsNull(node) ? "null" : cJSON_IsTrue(node) ? "true" : "false", stream);
+    } else {
+        if (!object && lines) lines = cJSON_IsObject(node->child) || cJSON_IsArray(node->child);
+        fputc(object ? '{' : '[', stream);
+        for (const cJSON *item = node->child; item; item = item->next) {
+            if (lines) fprintf(stream, "\n%*s", 2 * (depth + 1), "");
+            if (object) print_string(stream, item->string), fputs(": ", stream);
+            print_node(stream, item, levels, depth + 1);
+            if (item->next) fputs(lines ? "," : ", ", stream);
+        }
+        if (lines) fprintf(stream, "\n%*s", 2 * depth, "");
+        fputc(object ? '}' : ']', stream);
+    }
+}
+
+char *json_to_text(const cJSON *tree, int levels) {
+    char *text;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+    if (!stream) out_of_memory(1, 1);
+    print_node(stream, tree, levels, 0);
+    if (levels > 0) fputc('\n', stream);
+    if (fclose(stream) != 0) out_of_memory(length, 1);
+    return text;
+}
+
+char *json_finish(cJSON *tree, int levels) {
+    char *text = json_to_text(tree, levels);
+    cJSON_Delete(tree);
+    return text;
 }

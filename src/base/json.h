@@ -1,7 +1,6 @@
-/* Strict JSON (RFC 8259) on cJSON. A file that a person wrote by hand deserves to hear about its
- * mistakes, and cJSON lets some of them through: text after the value, "01", "1.", infinities,
- * duplicate keys, raw line ends in strings, a NUL that cuts a string short. So the text is checked
- * against the grammar first, without recursion, and only a clean one reaches cJSON.
+/* JSON (RFC 8259) on cJSON, which parses and prints. cJSON is lenient: it accepts "01", "1.", infinities,
+ * control characters, a NUL that cuts a string short, duplicate keys and text after the value. Files
+ * written by hand deserve to hear about these mistakes, so json_parse looks for them itself.
  *
  * Accepted beyond the RFC: a byte order mark at the start. Line ends may be LF or CRLF. */
 #ifndef TINYLM_BASE_JSON_H
@@ -32,5 +31,12 @@ cJSON *json_get(const cJSON *object, const char *key);
 /* The value of a whole number ("1e3" is one, "10.5" is not) of at most JSON_WHOLE_LIMIT either way;
  * false for every other node. */
 bool json_whole(const cJSON *node, int64_t *value);
+
+/* The text of a tree, for the caller to free. In the outer `levels` levels of objects and arrays each
+ * member has its own line; what lies deeper, and every array of plain values, stays on one line. With
+ * levels > 0 a line end follows the value. Numbers are printed so that they read back exactly; bytes
+ * that are not UTF-8 become U+FFFD. json_finish also deletes the tree. */
+char *json_to_text(const cJSON *tree, int levels);
+char *json_finish(cJSON *tree, int levels);
 
 #endif

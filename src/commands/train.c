@@ -8,7 +8,7 @@
 
 #include "base/cgroup.h"
 #include "base/file.h"
-#include "base/json_writer.h"
+#include "base/json.h"
 #include "base/parallel.h"
 #include "base/printable.h"
 #include "commands/interrupt.h"
@@ -97,8 +97,9 @@ static bool read_config(Session *s, Error *error) {
     int count = 0;
     const char **overrides = allocate((size_t)a->overrides.count + 2, sizeof *overrides);
     if (a->text) {
-        char *base = name_of_text(a->text), *quoted = json_quote(a->text),
-             *title = json_quote(base);
+        char *base = name_of_text(a->text);
+        char *quoted = json_finish(cJSON_CreateString(a->text), 0);
+        char *title = json_finish(cJSON_CreateString(base), 0);
         overrides[count++] = data = string_format("data={\"train\": %s}", quoted);
         overrides[count++] = name = string_format("name=%s", title);
         free(base);

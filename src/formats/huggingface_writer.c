@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_writer.h"
+#include "base/json.h"
 #include "formats/directory_writer.h"
 #include "formats/llama_names.h"
 #include "formats/model_file.h"
@@ -17,113 +17,104 @@ static int64_t max_positions(const ModelConfig *config) {
                                                      : config->context_length;
 }
 
-static void put_scaling(JsonWriter *writer, const RopeScaling *scaling) {
+static void add_scaling(cJSON *root, const RopeScaling *scaling) {
     static const char *const names[] = {[ROPE_SCALING_LINEAR] = "linear",
                                         [ROPE_SCALING_DYNAMIC_NTK] = "dynamic",
                                         [ROPE_SCALING_YARN] = "yarn",
                                         [ROPE_SCALING_LLAMA3] = "llama3"};
-    json_key(writer, "rope_scaling");
     /* static NTK is a larger theta and nothing else */
     if (scaling->type == ROPE_SCALING_NONE || scaling->type == ROPE_SCALING_NTK) {
-        json_put_null(writer);
+        cJSON_AddNullToObject(root, "rope_scaling");
         return;
     }
-    json_begin_object(writer, JSON_ON_LINES);
-    json_member_string(writer, "rope_type", names[scaling->type]);
-    json_member_real(writer, "factor", scaling->factor);
-    if (scaling->type == ROPE_SCALING_YARN || scaling->type == ROPE_SCALING_LLAMA3)
-        json_member_whole(writer, "original_max_position_embeddings", scaling->original_context);
-    if (scaling->type == ROPE_SCALING_YARN) {
-        json_member_real(writer, "beta_fast", scaling->beta_fast);
-        json_member_real(writer, "beta_slow", scaling->beta_slow);
+    bool yarn = scaling->type == ROPE_SCALING_YARN, llama3 = scaling->type == ROPE_SCALING_LLAMA3;
+    cJSON *object = cJSON_AddObjectToObject(root, "rope_scaling");
+    cJSON_AddStringToObject(object, "rope_type", names[scaling->type]);
+    cJSON_AddNumberToObject(object, "factor", scaling->factor);
+    if (yarn || llama3)
+        cJSON_AddNumberToObject(object, "original_max_position_embeddings",
+                                (double)scaling->original_context);
+    if (yarn) {
+        cJSON_AddNumberToObject(object, "beta_fast", scaling->beta_fast);
+        cJSON_AddNumberToObject(object, "beta_slow", scaling->beta_slow);
         if (scaling->attention_factor > 0)
-            json_member_real(writer, "attention_factor", scaling->attention_factor);
+            cJSON_AddNumberToObject(object, "attention_factor", scaling->attention_factor);
+    } else if (llama3) {
+        cJSON_AddNumberToObject(object, "low_freq_factor", scaling->low_freq_factor);
+        cJSON_AddNumberToObject(object, "high_freq_factor", scaling->high_freq_factor);
     }
-    if (scaling->type == ROPE_SCALING_LLAMA3) {
-        json_member_real(writer, "low_freq_factor", scaling->low_freq_factor);
-        json_member_real(writer, "high_freq_factor", scaling->high_freq_factor);
-    }
-    json_end(writer);
 }
 
-static void put_id(JsonWriter *writer, int64_t id) {
-    if (id >= 0)
-        json_put_whole(writer, id);
-    else
-        json_put_null(writer);
+static cJSON *id_json(int64_t id) {
+    return id >= 0 ? cJSON_CreateNumber((double)id) : cJSON_CreateNull();
 }
 
-static void put_special_ids(JsonWriter *writer, const ModelTokenizer *tokenizer) {
-    json_key(writer, "bos_token_id");
-    put_id(writer, model_tokenizer_start(tokenizer));
-    json_key(writer, "eos_token_id");
+static void add_special_ids(cJSON *root, const ModelTokenizer *tokenizer) {
+    cJSON_AddItemToObject(root, "bos_token_id", id_json(model_tokenizer_start(tokenizer)));
     if (tokenizer->end_count < 2) {
-        put_id(writer, model_tokenizer_end(tokenizer));
+        cJSON_AddItemToObject(root, "eos_token_id", id_json(model_tokenizer_end(tokenizer)));
         return;
     }
-    json_begin_array(writer, JSON_ON_ONE_LINE);
-    for (int i = 0; i < tokenizer->end_count; i++) json_put_whole(writer, tokenizer->ends[i]);
-    json_end(writer);
+    cJSON *list = cJSON_AddArrayToObject(root, "eos_token_id");
+    for (int i = 0; i < tokenizer->end_count; i++)
+        cJSON_AddItemToArray(list, id_json(tokenizer->ends[i]));
 }
 
-static char *config_text(const ModelFile *file, size_t *length) {
+static char *config_text(const ModelFile *file) {
     const ModelConfig *config = &file->model->config;
-    JsonWriter writer = {0};
-    json_begin_object(&writer, JSON_ON_LINES);
-    json_key(&writer, "architectures");
-    json_begin_array(&writer, JSON_ON_ONE_LINE);
-    json_put_string(&writer, "LlamaForCausalLM");
-    json_end(&writer);
-    json_member_string(&writer, "model_type", "llama");
-    json_member_string(&writer, "torch_dtype", sizeof(real) == 8 ? "float64" : "float32");
-    json_member_whole(&writer, "vocab_size", config->vocab_size);
-    json_member_whole(&writer, "hidden_size", config->d_model);
-    json_member_whole(&writer, "intermediate_size", config->d_ff);
-    json_member_whole(&writer, "num_hidden_layers", config->num_layers);
-    json_member_whole(&writer, "num_attention_heads", config->num_heads);
-    json_member_whole(&writer, "num_key_value_heads", config->num_kv_heads);
-    json_member_whole(&writer, "head_dim", config->d_model / config->num_heads);
-    json_member_string(&writer, "hidden_act", "silu");
-    json_member_whole(&writer, "max_position_embeddings", max_positions(config));
-    json_member_real(&writer, "rms_norm_eps", config->norm_eps);
-    json_member_bool(&writer, "tie_word_embeddings", config->tie_embeddings);
-    json_member_bool(&writer, "attention_bias", false);
-    json_member_bool(&writer, "mlp_bias", false);
-    json_member_real(&writer, "rope_theta", llama_rope_base(config));
-    put_scaling(&writer, &config->position.scaling);
-    put_special_ids(&writer, &file->tokenizer);
-    json_end(&writer);
-    return json_writer_finish(&writer, length);
+    const char *architecture = "LlamaForCausalLM";
+    const struct {
+        const char *key;
+        int64_t value;
+    } sizes[] = {{"vocab_size", config->vocab_size},
+                 {"hidden_size", config->d_model},
+                 {"intermediate_size", config->d_ff},
+                 {"num_hidden_layers", config->num_layers},
+                 {"num_attention_heads", config->num_heads},
+                 {"num_key_value_heads", config->num_kv_heads},
+                 {"head_dim", config->d_model / config->num_heads},
+                 {"max_position_embeddings", max_positions(config)}};
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddItemToObject(root, "architectures", cJSON_CreateStringArray(&architecture, 1));
+    cJSON_AddStringToObject(root, "model_type", "llama");
+    cJSON_AddStringToObject(root, "torch_dtype", sizeof(real) == 8 ? "float64" : "float32");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        cJSON_AddNumberToObject(root, sizes[i].key, (double)sizes[i].value);
+    cJSON_AddStringToObject(root, "hidden_act", "silu");
+    cJSON_AddNumberToObject(root, "rms_norm_eps", config->norm_eps);
+    cJSON_AddBoolToObject(root, "tie_word_embeddings", config->tie_embeddings);
+    cJSON_AddFalseToObject(root, "attention_bias");
+    cJSON_AddFalseToObject(root, "mlp_bias");
+    cJSON_AddNumberToObject(root, "rope_theta", llama_rope_base(config));
+    add_scaling(root, &config->position.scaling);
+    add_special_ids(root, &file->tokenizer);
+    return json_finish(root, 2);
 }
 
-static char *generation_text(const ModelFile *file, size_t *length) {
-    JsonWriter writer = {0};
-    json_begin_object(&writer, JSON_ON_LINES);
-    put_special_ids(&writer, &file->tokenizer);
-    json_end(&writer);
-    return json_writer_finish(&writer, length);
+static char *generation_text(const ModelFile *file) {
+    cJSON *root = cJSON_CreateObject();
+    add_special_ids(root, &file->tokenizer);
+    return json_finish(root, 1);
 }
 
-static void put_special_token(JsonWriter *writer, const char *key, const Tokenizer *bpe,
-                              int64_t id) {
+static void add_special_token(cJSON *root, const char *key, const Tokenizer *bpe, int64_t id) {
     size_t length;
     const uint8_t *bytes = id < 0 ? NULL : tokenizer_token(bpe, (uint32_t)id, &length);
     if (!bytes) return;
-    json_key(writer, key);
-    json_put_text(writer, (const char *)bytes, length);
+    char *text = string_format("%.*s", (int)length, (const char *)bytes);
+    cJSON_AddStringToObject(root, key, text);
+    free(text);
 }
 
-static char *tokenizer_config_text(const ModelFile *file, size_t *length) {
-    JsonWriter writer = {0};
-    json_begin_object(&writer, JSON_ON_LINES);
-    json_member_string(&writer, "tokenizer_class", "PreTrainedTokenizerFast");
-    json_member_whole(&writer, "model_max_length", file->model->config.context_length);
-    json_member_bool(&writer, "clean_up_tokenization_spaces", false);
-    put_special_token(&writer, "bos_token", file->tokenizer.bpe, file->tokenizer.start);
-    put_special_token(&writer, "eos_token", file->tokenizer.bpe,
-                      model_tokenizer_end(&file->tokenizer));
-    json_end(&writer);
-    return json_writer_finish(&writer, length);
+static char *tokenizer_config_text(const ModelFile *file) {
+    const Tokenizer *bpe = file->tokenizer.bpe;
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "tokenizer_class", "PreTrainedTokenizerFast");
+    cJSON_AddNumberToObject(root, "model_max_length", (double)file->model->config.context_length);
+    cJSON_AddFalseToObject(root, "clean_up_tokenization_spaces");
+    add_special_token(root, "bos_token", bpe, file->tokenizer.start);
+    add_special_token(root, "eos_token", bpe, model_tokenizer_end(&file->tokenizer));
+    return json_finish(root, 1);
 }
 
 static bool write_weights(const Model *model, const char *directory, Error *error) {
@@ -151,13 +142,10 @@ static bool write_weights(const Model *model, const char *directory, Error *erro
     return written;
 }
 
-typedef char *TextMaker(const ModelFile *file, size_t *length);
-
 static bool write_text(const ModelFile *file, const char *directory, const char *name,
-                       TextMaker *maker, Error *error) {
-    size_t length;
-    char *text = maker(file, &length), *path = path_join(directory, name);
-    bool written = file_write(path, text, length, error);
+                       char *(*make)(const ModelFile *), Error *error) {
+    char *text = make(file), *path = path_join(directory, name);
+    bool written = file_write(path, text, strlen(text), error);
     free(path);
     free(text);
     return written;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_writer.h"
+#include "base/json.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/merger.h"
 #include "tokenizer/tokenizer.h"
@@ -16,12 +16,6 @@ typedef struct Saved {
     Merge *merges;
     int64_t merge_count;
 } Saved;
-
-/* The content of a file. */
-typedef struct Text {
-    char *text;
-    size_t length;
-} Text;
 
 /* ---- making merges of what is not a merge list ---- */
 
@@ -134,26 +128,27 @@ static bool check_merge_names(const Saved *saved, const char *directory, Error *
 
 /* ---- the files ---- */
 
-static void put_vocabulary(JsonWriter *json, const Saved *saved) {
-    json_begin_object(json, JSON_ON_LINES);
+static cJSON *vocabulary_json(const Saved *saved) {
+    cJSON *vocabulary = cJSON_CreateObject();
     for (int64_t id = 0; id < saved->tokenizer->vocab_size; id++)
-        if (saved->names[id]) json_member_whole(json, saved->names[id], id);
-    json_end(json);
+        if (saved->names[id]) cJSON_AddNumberToObject(vocabulary, saved->names[id], (double)id);
+    return vocabulary;
 }
 
-static void write_vocab(Text *out, const Saved *saved) {
-    JsonWriter json = {0};
-    put_vocabulary(&json, saved);
-    out->text = json_writer_finish(&json, &out->length);
+static char *vocab_text(const Saved *saved) {
+    return json_finish(vocabulary_json(saved), 1);
 }
 
-static void write_merges(Text *out, const Saved *saved) {
-    FILE *stream = open_memstream(&out->text, &out->length);
+static char *merges_text(const Saved *saved) {
+    char *text;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
     fputs("#version: 0.2\n", stream);
     for (int64_t i = 0; i < saved->merge_count; i++)
         fprintf(stream, "%s %s\n", saved->names[saved->merges[i].left],
                 saved->names[saved->merges[i].right]);
     fclose(stream);
+    return text;
 }
 
 /* The special token with the next id, or NULL. */
@@ -166,86 +161,72 @@ static const SpecialToken *next_special(const SpecialTokens *specials, int64_t a
     return next;
 }
 
-static void write_special_tokens(Text *out, const Saved *saved) {
-    JsonWriter json = {0};
-    json_begin_array(&json, JSON_ON_ONE_LINE);
+static char *special_tokens_text(const Saved *saved) {
+    cJSON *list = cJSON_CreateArray();
     const SpecialToken *token = next_special(&saved->tokenizer->specials, -1);
     for (; token; token = next_special(&saved->tokenizer->specials, token->id))
-        json_put_string(&json, saved->names[token->id]);
-    json_end(&json);
-    out->text = json_writer_finish(&json, &out->length);
+        cJSON_AddItemToArray(list, cJSON_CreateString(saved->names[token->id]));
+    return json_finish(list, 1);
 }
 
-static void put_added_tokens(JsonWriter *json, const Saved *saved) {
-    json_key(json, "added_tokens"), json_begin_array(json, JSON_ON_LINES);
+static void add_special_tokens(cJSON *root, const Saved *saved) {
+    cJSON *list = cJSON_AddArrayToObject(root, "added_tokens");
     const SpecialToken *token = next_special(&saved->tokenizer->specials, -1);
     for (; token; token = next_special(&saved->tokenizer->specials, token->id)) {
-        json_begin_object(json, JSON_ON_ONE_LINE);
-        json_member_whole(json, "id", token->id);
-        json_member_string(json, "content", saved->names[token->id]);
+        cJSON *entry = cJSON_CreateObject();
+        cJSON_AddItemToArray(list, entry);
+        cJSON_AddNumberToObject(entry, "id", (double)token->id);
+        cJSON_AddStringToObject(entry, "content", saved->names[token->id]);
         static const char *const off[] = {"single_word", "lstrip", "rstrip", "normalized"};
-        for (int i = 0; i < 4; i++) json_member_bool(json, off[i], false);
-        json_member_bool(json, "special", true);
-        json_end(json);
+        for (int i = 0; i < 4; i++) cJSON_AddFalseToObject(entry, off[i]);
+        cJSON_AddTrueToObject(entry, "special");
     }
-    json_end(json);
 }
 
-static void put_byte_level(JsonWriter *json, const char *key, bool trim_offsets) {
-    json_key(json, key), json_begin_object(json, JSON_ON_ONE_LINE);
-    json_member_string(json, "type", "ByteLevel");
-    json_member_bool(json, "add_prefix_space", false);
-    json_member_bool(json, "trim_offsets", trim_offsets);
-    json_member_bool(json, "use_regex", true);
-    json_end(json);
+static void add_byte_level(cJSON *root, const char *key, bool trim_offsets) {
+    cJSON *stage = cJSON_AddObjectToObject(root, key);
+    cJSON_AddStringToObject(stage, "type", "ByteLevel");
+    cJSON_AddFalseToObject(stage, "add_prefix_space");
+    cJSON_AddBoolToObject(stage, "trim_offsets", trim_offsets);
+    cJSON_AddTrueToObject(stage, "use_regex");
 }
 
-static void put_nulls(JsonWriter *json, const char *const *keys, int count) {
-    for (int i = 0; i < count; i++) json_key(json, keys[i]), json_put_null(json);
-}
-
-static void put_model(JsonWriter *json, const Saved *saved) {
-    json_key(json, "model"), json_begin_object(json, JSON_ON_LINES);
-    json_member_string(json, "type", "BPE");
+static void add_model(cJSON *root, const Saved *saved) {
+    cJSON *model = cJSON_AddObjectToObject(root, "model");
+    cJSON_AddStringToObject(model, "type", "BPE");
     static const char *const unset[] = {"dropout", "unk_token", "continuing_subword_prefix",
                                         "end_of_word_suffix"};
-    put_nulls(json, unset, 4);
+    for (int i = 0; i < 4; i++) cJSON_AddNullToObject(model, unset[i]);
     static const char *const off[] = {"fuse_unk", "byte_fallback", "ignore_merges"};
-    for (int i = 0; i < 3; i++) json_member_bool(json, off[i], false);
-    json_key(json, "vocab"), put_vocabulary(json, saved);
-    json_key(json, "merges"), json_begin_array(json, JSON_ON_LINES);
+    for (int i = 0; i < 3; i++) cJSON_AddFalseToObject(model, off[i]);
+    cJSON_AddItemToObject(model, "vocab", vocabulary_json(saved));
+    cJSON *merges = cJSON_AddArrayToObject(model, "merges");
     for (int64_t i = 0; i < saved->merge_count; i++) {
-        json_begin_array(json, JSON_ON_ONE_LINE);
-        json_put_string(json, saved->names[saved->merges[i].left]);
-        json_put_string(json, saved->names[saved->merges[i].right]);
-        json_end(json);
+        const char *pair[] = {saved->names[saved->merges[i].left],
+                              saved->names[saved->merges[i].right]};
+        cJSON_AddItemToArray(merges, cJSON_CreateStringArray(pair, 2));
     }
-    json_end(json);
-    json_end(json);
 }
 
-static void write_huggingface(Text *out, const Saved *saved) {
-    JsonWriter json = {0};
-    json_begin_object(&json, JSON_ON_LINES);
-    json_member_string(&json, "version", "1.0");
-    put_nulls(&json, (const char *const[]){"truncation", "padding"}, 2);
-    put_added_tokens(&json, saved);
-    put_nulls(&json, (const char *const[]){"normalizer"}, 1);
-    put_byte_level(&json, "pre_tokenizer", true);
-    put_byte_level(&json, "post_processor", false);
-    put_byte_level(&json, "decoder", true);
-    put_model(&json, saved);
-    json_end(&json);
-    out->text = json_writer_finish(&json, &out->length);
+static char *huggingface_text(const Saved *saved) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "version", "1.0");
+    cJSON_AddNullToObject(root, "truncation");
+    cJSON_AddNullToObject(root, "padding");
+    add_special_tokens(root, saved);
+    cJSON_AddNullToObject(root, "normalizer");
+    add_byte_level(root, "pre_tokenizer", true);
+    add_byte_level(root, "post_processor", false);
+    add_byte_level(root, "decoder", true);
+    add_model(root, saved);
+    return json_finish(root, 3);
 }
 
 static bool write_member(const Saved *saved, const char *directory, const char *name,
-                         void (*write)(Text *, const Saved *), Error *error) {
-    char *path = path_join(directory, name);
-    Text text = {NULL, 0};
-    write(&text, saved);
-    bool done = file_write(path, text.text, text.length, error);
-    free(text.text);
+                         char *(*make)(const Saved *), Error *error) {
+    char *path = path_join(directory, name), *text = make(saved);
+    bool done = file_write(path, text, strlen(text), error);
+    free(text);
     free(path);
     return done;
 }
@@ -267,10 +248,10 @@ bool tokenizer_save(const Tokenizer *tokenizer, const char *directory, Error *er
     }
     done = done && make_names(&saved, directory, error) &&
            check_merge_names(&saved, directory, error) && directory_create(directory, error) &&
-           write_member(&saved, directory, "vocab.json", write_vocab, error) &&
-           write_member(&saved, directory, "merges.txt", write_merges, error) &&
-           write_member(&saved, directory, "special_tokens.json", write_special_tokens, error) &&
-           write_member(&saved, directory, "tokenizer.json", write_huggingface, error);
+           write_member(&saved, directory, "vocab.json", vocab_text, error) &&
+           write_member(&saved, directory, "merges.txt", merges_text, error) &&
+           write_member(&saved, directory, "special_tokens.json", special_tokens_text, error) &&
+           write_member(&saved, directory, "tokenizer.json", huggingface_text, error);
     for (int64_t id = 0; saved.names && id < tokenizer->vocab_size; id++) free(saved.names[id]);
     free(saved.names);
     if (saved.merges != tokenizer->merges) free(saved.merges);
