@@ -163,7 +163,7 @@ tokenizers() {
         refuses 1 'tokenize encode: text.txt: line 1: the token is not base64; a tokenizer is a folder with vocab.json and merges.txt, a tokenizer.json, or lines "base64 rank" as tiktoken has them' \
             tokenize encode --tokenizer text.txt --input text.txt &&
         damage && echo '{' >bad/tokenizer/vocab.json &&
-        refuses 1 "generate: bad/tokenizer/vocab.json: line 2, column 1: the text ends inside an object; } is missing" generate --run bad &&
+        refuses 1 "generate: bad/tokenizer/vocab.json: line 2, column 1: the text ends too early; a value, a } or a ] is missing" generate --run bad &&
         damage && : >bad/tokenizer/merges.txt &&
         refuses 1 "generate: bad/tokenizer: is not the tokenizer that this run was trained with; put the right one back" generate --run bad
 }

@@ -86,14 +86,17 @@ static bool scan_word(Scanner *s) {
         "expected a key or text in double quotes, a number, true, false, null, {…} or […]");
 }
 
-/* Whether each token is sound, brackets are not too deep and no comma precedes a closing one. The order
- * of the tokens is left to cJSON. False with no error in front of the wanted key. */
+/* Whether each token is sound, brackets are not too deep, no comma precedes a closing one and nothing
+ * follows the value. The order of the tokens is left to cJSON. False with no error in front of the
+ * wanted key. */
 static bool scan_tokens(Scanner *s) {
     int64_t keys = 0;
     int depth = 0;
     char previous = '\0'; /* first character of the token before */
     while (*(s->at += strspn(s->at, " \t\r\n"))) {
         const char *start = s->at;
+        if (previous && depth == 0)
+            return scan_error(s, start, "unexpected text after the end of the JSON value");
         if (strchr("{}[],:", *start)) {
             depth += (*start == '{' || *start == '[') - (*start == '}' || *start == ']');
             if (depth > JSON_DEPTH_LIMIT)
@@ -189,23 +192,15 @@ static cJSON *parse(Scanner *s, size_t length) {
         structure_error(s, end);
         return NULL;
     }
-    end += strspn(end, " \t\r\n");
     Key duplicate;
     int64_t number = 0;
-    if (*end) {
-        scan_error(s, end, "unexpected text after the end of the JSON value");
-    } else if (find_duplicate(root, &number, &duplicate)) {
-        Scanner again = *s;
-        again.at = s->text;
-        again.wanted_key = duplicate.number;
-        scan_tokens(&again);
-        char *what =
-            string_format("the key \"%.100s\" is here for the second time", duplicate.text);
-        scan_error(s, again.at, what);
-        free(what);
-    } else {
-        return root;
-    }
+    if (!find_duplicate(root, &number, &duplicate)) return root;
+    s->at = s->text;
+    s->wanted_key = duplicate.number;
+    scan_tokens(s);
+    char *what = string_format("the key \"%.100s\" is here for the second time", duplicate.text);
+    scan_error(s, s->at, what);
+    free(what);
     cJSON_Delete(root);
     return NULL;
 }
