@@ -64,6 +64,26 @@ timing() {
     grep -qE "^prompt: $rate; generation: $rate\$" times.txt
 }
 check "the newest run is taken, and the times are told on stderr" timing
+named() { # a newer run that cannot tell a story is passed over, and said
+    grep -q '^generate: runs/short, the newest run' times.txt || return 1
+    mkdir runs/task && cp untrained/config.json untrained/model.safetensors runs/task/ &&
+        touch -d '2030-01-01' runs/task/model.safetensors && generate --prompt "The fox" | cmp - first.txt
+    named_status=$?
+    rm -r runs/task
+    [ $named_status -eq 0 ] && grep -q '^generate: runs/task is newer, but has no model or no tokenizer' errors
+}
+check "the run that is taken is named, and one without a tokenizer passed over" named
+counted() {
+    generate --run runs/short --prompt "The fox" --max-tokens 5 --temperature 0 >a && grep -q 'generation: 5 tokens' errors &&
+        grep -q '^generate: stopped at --max-tokens 5 before the end of the text' errors &&
+        generate --run runs/short --prompt "The fox" --max-tokens 5 --num 3 >a && grep -q 'generation: 15 tokens' errors
+}
+check "all generated tokens count, and an end at --max-tokens is told" counted
+dropped() {
+    yes 'The river was wide.' | head -n 300 | generate --run runs/short --prompt-file - --max-tokens 1 >a &&
+        grep -q '^generate: the first [0-9]* of [0-9]* tokens of the prompt are beyond the context length' errors
+}
+check "a prompt that is cut says how many tokens were dropped" dropped
 same_again() { generate --prompt "The fox" | cmp - first.txt; }
 check "the same seed tells the same story" same_again
 other_seed() { ! generate --prompt "The fox" --seed 2 | cmp -s - first.txt; }

@@ -117,11 +117,18 @@ static bool change_model(Subject *s, Error *error) {
 
 static bool open_model(Subject *s, Error *error) {
     const Arguments *a = &s->arguments;
-    char *newest = a->run || a->model ? NULL : run_directory_newest("runs", error);
+    char *newest = NULL, *skipped = NULL;
+    if (!a->run && !a->model)
+        newest = run_directory_newest("runs", a->text && !a->tokenizer, &skipped, error);
     const char *path = a->model ? a->model : a->run ? a->run : newest;
     bool read = path && model_file_read(&s->file, path, a->tokenizer, error);
     if (read && a->overrides.count > 0) read = change_model(s, error);
+    if (read && skipped)
+        print_line(stderr, "evaluate: %s is newer, but has no model or no tokenizer", skipped);
+    if (read && newest)
+        print_line(stderr, "evaluate: %s, the newest run; --run DIR takes another", newest);
     free(newest);
+    free(skipped);
     for (int i = 0; read && i < s->file.warning_count; i++)
         print_line(stderr, "evaluate: warning: %s", s->file.warnings[i]);
     return read;

@@ -28,6 +28,11 @@ typedef struct Arguments {
     SamplerConfig sampler;
 } Arguments;
 
+/* The run that was taken where none was named, and a newer one that could not be. */
+typedef struct Choice {
+    char *newest, *skipped;
+} Choice;
+
 static volatile sig_atomic_t interrupt = 0;
 
 /* The first one ends the story, a second one the program at once. */
@@ -98,11 +103,13 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
 
 /* ---- the model ---- */
 
-static bool open_model(ModelFile *file, const Arguments *a, Error *error) {
-    char *newest = a->run || a->model ? NULL : run_directory_newest("runs", error);
+static bool open_model(ModelFile *file, Choice *choice, const Arguments *a, Error *error) {
+    char *newest = NULL, *skipped = NULL;
+    if (!a->run && !a->model)
+        newest = run_directory_newest("runs", !a->prompt_ids && !a->tokenizer, &skipped, error);
     const char *path = a->model ? a->model : a->run ? a->run : newest;
     bool read = path && model_file_read(file, path, a->tokenizer, error);
-    free(newest);
+    if (newest) *choice = (Choice){newest, skipped};
     for (int i = 0; read && i < file->warning_count; i++)
         print_line(stderr, "generate: warning: %s", file->warnings[i]);
     return read;
@@ -140,17 +147,38 @@ static bool encode_prompt(Prompt *prompt, const ModelFile *file, Error *error) {
 typedef struct Session {
     Arguments arguments;
     ModelFile file;
+    Choice choice;
     uint8_t *excluded;
 } Session;
 
-static void print_times(const GeneratorTimes *times) {
+static void print_choice(const Choice *choice) {
+    if (choice->skipped)
+        print_line(stderr, "generate: %s is newer, but has no model or no tokenizer",
+                   choice->skipped);
+    if (choice->newest)
+        print_line(stderr, "generate: %s, the newest run; --run DIR takes another", choice->newest);
+}
+
+static void print_times(const GeneratorTimes *times, int64_t tokens) {
     fprintf(stderr, "prompt: %lld tokens", (long long)times->prompt_tokens);
     if (times->prompt_seconds > 0)
         fprintf(stderr, ", %.0f tokens/s", (double)times->prompt_tokens / times->prompt_seconds);
-    fprintf(stderr, "; generation: %lld tokens", (long long)times->tokens);
-    if (times->tokens > 0)
+    fprintf(stderr, "; generation: %lld tokens", (long long)tokens);
+    if (times->tokens > 0) /* the first of each came with the prompt */
         fprintf(stderr, ", %.0f tokens/s", (double)times->tokens / times->seconds);
     fprintf(stderr, "\n");
+}
+
+/* What of the prompt the model did not see, and stories that did not come to their end. */
+static void print_cuts(const Arguments *a, int64_t prompt, int64_t dropped, int64_t unended) {
+    if (dropped > 0)
+        fprintf(stderr,
+                "generate: the first %lld of %lld tokens of the prompt are beyond the context "
+                "length and were dropped\n",
+                (long long)dropped, (long long)prompt);
+    if (unended > 0 && a->max_tokens > 0 && !interrupt)
+        fprintf(stderr, "generate: stopped at --max-tokens %lld before the end of the text\n",
+                (long long)a->max_tokens);
 }
 
 /* All stories of one prompt. */
@@ -173,12 +201,16 @@ static bool tell(const Session *s, const Prompt *prompt, Error *error) {
     int64_t count = (int64_t)prompt->count;
     bool told = generate_check(model, prompt->ids, count, &options, error);
     if (told) {
+        print_choice(&s->choice);
         output_begin(output);
         told = generate(model, prompt->ids, count, &options, &times, error);
         output_end(output);
     }
+    if (told) print_times(&times, output_tokens(output));
+    if (told)
+        print_cuts(a, count, generator_window(count, model->config.context_length),
+                   output_unended(output));
     output_free(output);
-    if (told) print_times(&times);
     return told;
 }
 
@@ -245,7 +277,7 @@ static bool tell_ids(const Session *s, const char *list, Error *error) {
 
 static bool run(Session *s, Error *error) {
     const Arguments *a = &s->arguments;
-    if (!open_model(&s->file, a, error)) return false;
+    if (!open_model(&s->file, &s->choice, a, error)) return false;
     s->excluded = excluded_rows(&s->file);
     interrupt_handle(on_interrupt, false); /* no restart: waiting for a prompt ends too */
     if (a->prompt_ids) return tell_ids(s, a->prompt_ids, error);
@@ -272,6 +304,8 @@ int main(int argc, char **argv) {
     int status = told ? program_done("generate") : program_failed("generate", &error);
     if (told && interrupt) status = 128 + interrupt;
     free(session.excluded);
+    free(session.choice.newest);
+    free(session.choice.skipped);
     model_file_free(&session.file);
     option_list_free(&session.arguments.stops);
     return status;

@@ -23,14 +23,14 @@ struct Output {
     const ModelFile *file;
     const Prompt *prompt;
     StoryOutput *stories;
-    int64_t count;
+    int64_t count, tokens;
 };
 
 Output *output_new(OutputForm form, const ModelFile *file, const Prompt *prompt, int64_t stories,
                    const char *const *stops, int stop_count) {
     Output *output = allocate(1, sizeof *output);
-    *output = (Output){form, file, prompt, allocate_zeroed((size_t)stories, sizeof(StoryOutput)),
-                       stories};
+    *output = (Output){form,    file, prompt, allocate_zeroed((size_t)stories, sizeof(StoryOutput)),
+                       stories, 0};
     uint32_t previous = prompt->count ? (uint32_t)prompt->ids[prompt->count - 1] : TOKEN_NONE;
     for (int64_t i = 0; i < stories; i++) {
         StoryOutput *story = &output->stories[i];
@@ -120,6 +120,7 @@ void output_begin(Output *output) {
 bool output_token(void *context, const GeneratedToken *token) {
     Output *output = context;
     StoryOutput *story = &output->stories[token->story];
+    output->tokens++;
     if (output->form == OUTPUT_IDS) fprintf(story->stream, " %d", token->id);
     if (output->form == OUTPUT_LOGPROBS) print_logprobs(output, story, token);
     size_t length;
@@ -142,4 +143,14 @@ void output_end(Output *output) {
         print_text(stdout, story->memory, story->size);
     }
     fflush(stdout);
+}
+
+int64_t output_tokens(const Output *output) {
+    return output->tokens;
+}
+
+int64_t output_unended(const Output *output) {
+    int64_t unended = 0;
+    for (int64_t i = 0; i < output->count; i++) unended += !output->stories[i].text.ended;
+    return unended;
 }

@@ -30,5 +30,7 @@ void output_free(Output *output);
 void output_begin(Output *output);                             /* before the first token */
 bool output_token(void *context, const GeneratedToken *token); /* the generator's callback */
 void output_end(Output *output);                               /* after the last token */
+int64_t output_tokens(const Output *output);  /* generated so far, of all stories */
+int64_t output_unended(const Output *output); /* stories that have not come to their end */
 
 #endif

@@ -100,22 +100,39 @@ static double run_time(const char *path) {
     return newest;
 }
 
-char *run_directory_newest(const char *runs, Error *error) {
+/* Whether a model can be read from there, and with `text` a tokenizer. */
+static bool is_usable(const char *path, bool text) {
+    RunDirectory run = run_directory_names(path);
+    bool usable = file_exists(run.model) && file_exists(run.config) &&
+                  (!text || directory_exists(run.tokenizer));
+    run_directory_free(&run);
+    return usable;
+}
+
+char *run_directory_newest(const char *runs, bool text, char **skipped, Error *error) {
     DIR *directory = opendir(runs);
     char *best = NULL;
-    double best_time = -1;
+    double best_time = -1, skipped_time = -1;
+    *skipped = NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         if (entry->d_name[0] == '.') continue;
         char *path = path_join(runs, entry->d_name);
         double time = run_time(path);
+        bool usable = is_usable(path, text);
+        char **newest = usable ? &best : skipped;
+        double *newest_time = usable ? &best_time : &skipped_time;
         /* of equal times the first by name, so that the answer does not depend on the disk */
-        if (time > best_time || (time == best_time && best && strcmp(path, best) < 0)) {
-            free(best);
-            best = path;
-            best_time = time;
+        if (time > *newest_time || (time == *newest_time && *newest && strcmp(path, *newest) < 0)) {
+            free(*newest);
+            *newest = path;
+            *newest_time = time;
         } else {
             free(path);
         }
+    }
+    if (skipped_time < best_time) {
+        free(*skipped);
+        *skipped = NULL;
     }
     if (directory) closedir(directory);
     if (!best)

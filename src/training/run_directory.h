@@ -30,7 +30,9 @@ bool run_directory_clear(const RunDirectory *run, Error *error);
 
 void run_directory_free(RunDirectory *run); /* unlocks */
 
-/* The newest run (by the time of its model or checkpoint) under a folder, or NULL with an error. */
-char *run_directory_newest(const char *runs, Error *error);
+/* The newest run (by the time of its model or checkpoint) under a folder that has a model and, with
+ * `text`, a tokenizer; NULL with an error when there is none. `skipped` gets the newest run without
+ * these, when that is newer still, or NULL. Both paths are the caller's to free. */
+char *run_directory_newest(const char *runs, bool text, char **skipped, Error *error);
 
 #endif
