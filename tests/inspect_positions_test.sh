@@ -99,6 +99,14 @@ for scheme in sinusoidal learned rope shaw alibi index; do
     check "$scheme sees the order" order_is $scheme 'knows where its words'
 done
 
+# "cat eats fish": three words without a space, and a repeated one that keeps its id
+characters() {
+    "$bin/inspect" order "$config" --text '猫吃鱼 and 猫か' | grep -qx 'text:      猫 吃 鱼 and 猫 か'
+}
+check "each Chinese or Japanese character is a word" characters
+check "a model that cannot be made" fails_with 1 'GB of memory' "$bin/inspect" order "$config" \
+    --set model.d_model=1048576 --set model.num_layers=100
+
 terms() {
     "$bin/inspect" scores "$config" --set model.position.type=sinusoidal \
         --set model.position.inject="$1" --output "$work/scores" &&

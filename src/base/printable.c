@@ -52,13 +52,13 @@ void print_line(FILE *stream, const char *format, ...) {
     fprintf(stream, "%s\n", line);
 }
 
-void print_escaped(FILE *stream, const void *bytes, size_t length) {
+static void escape(FILE *stream, const void *bytes, size_t length, bool quoted) {
     const uint8_t *at = bytes;
     while (length > 0) {
         bool printable;
         size_t size = printable_character(at, length, &printable);
         if (printable) {
-            if (*at == '"' || *at == '\\') putc('\\', stream);
+            if (quoted && (*at == '"' || *at == '\\')) putc('\\', stream);
             fwrite(at, 1, size, stream);
         }
         for (size_t i = 0; i < size && !printable; i++)
@@ -71,9 +71,13 @@ void print_escaped(FILE *stream, const void *bytes, size_t length) {
     }
 }
 
+void print_escaped(FILE *stream, const void *bytes, size_t length) {
+    escape(stream, bytes, length, false);
+}
+
 void print_quoted(FILE *stream, const void *bytes, size_t length) {
     putc('"', stream);
-    print_escaped(stream, bytes, length);
+    escape(stream, bytes, length, true);
     putc('"', stream);
 }
 

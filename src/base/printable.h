@@ -20,9 +20,9 @@ void text_clean(char *text);
  * everything that names something from a file. */
 void print_line(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints bytes so that each can be told: \n, \x1b, and \" and \\ with a backslash. */
+/* Prints what cannot be shown as \n or \x1b. */
 void print_escaped(FILE *stream, const void *bytes, size_t length);
-/* The same between quotes. */
+/* The same between quotes, so that each byte can be told: \" and \\ get a backslash. */
 void print_quoted(FILE *stream, const void *bytes, size_t length);
 
 /* Prints text as it is; but to stdout when that is a terminal, '?' for what cannot be shown (line

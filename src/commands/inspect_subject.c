@@ -7,32 +7,56 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "commands/logits.h"
+#include "tokenizer/unicode.h"
 #include "training/train_config.h"
 
 /* ---- text to ids ---- */
 
+/* The label is the token's text without the spaces before it, with \n or \xe7 for what cannot be
+ * shown. */
 static void add_token(InspectSubject *subject, int32_t id, const uint8_t *text, size_t length) {
-    size_t n = (size_t)subject->count++;
+    size_t n = (size_t)subject->count++, size;
     subject->ids = reallocate(subject->ids, n + 1, sizeof *subject->ids);
     subject->labels = reallocate(subject->labels, n + 1, sizeof *subject->labels);
     subject->ids[n] = id;
     while (length > 1 && *text == ' ') text++, length--;
-    subject->labels[n] = string_format("%.*s", (int)length, (const char *)text);
+    FILE *label = open_memstream(&subject->labels[n], &size);
+    print_escaped(label, text, length);
+    fclose(label);
+}
+
+/* Characters of Chinese, Japanese and Korean, which stand beside each other without spaces. */
+static bool is_word_of_its_own(uint32_t c) {
+    static const uint32_t ranges[][2] = {{0x1100, 0x11FF}, {0x2E80, 0x9FFF}, {0xAC00, 0xD7FF},
+                                         {0xF900, 0xFAFF}, {0xFF00, 0xFFEF}, {0x20000, 0x3FFFF}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (c >= ranges[i][0] && c <= ranges[i][1]) return true;
+    return false;
+}
+
+/* Bytes of the word at the start of a text. */
+static size_t word_length(const uint8_t *text, const uint8_t *end) {
+    const uint8_t *at = text;
+    while (at < end && !strchr(" \t\n", *at)) {
+        uint32_t c;
+        size_t size = unicode_decode(at, end, &c);
+        if (is_word_of_its_own(c)) return (size_t)(at - text) + (at == text ? size : 0);
+        at += size;
+    }
+    return (size_t)(at - text);
 }
 
 /* Every different word gets the next id. */
 static void words_to_ids(InspectSubject *subject, const char *text) {
+    const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
     int32_t known = 0;
-    while (*(text += strspn(text, " \t\n"))) {
-        size_t length = strcspn(text, " \t\n");
-        int32_t id = known;
-        for (int64_t i = 0; i < subject->count; i++)
-            if (strlen(subject->labels[i]) == length &&
-                memcmp(subject->labels[i], text, length) == 0)
-                id = subject->ids[i];
-        if (id == known) known++;
-        add_token(subject, id, (const uint8_t *)text, length);
-        text += length;
+    for (size_t length; (length = word_length(at, end)) > 0 || at < end;
+         at += length ? length : 1) {
+        if (length == 0) continue;
+        int64_t n = subject->count, same = 0;
+        add_token(subject, known, at, length);
+        while (strcmp(subject->labels[same], subject->labels[n]) != 0) same++;
+        subject->ids[n] = same == n ? known++ : subject->ids[same];
     }
 }
 

@@ -16,7 +16,8 @@ typedef struct InspectSubject {
 
 /* Opens a run or any other model, or a config (a file that ends in .json) with its overrides; `text`
  * may be NULL. A run's tokenizer cuts the text; without a tokenizer the text is a list of ids, and
- * for a config, whose model knows no words yet, every word is a token of its own. Prepares positions
+ * for a config, whose model knows no words yet, every word is a token of its own, and so is every
+ * Chinese, Japanese or Korean character. Prepares positions
  * for the text. Nothing to close on error. */
 bool inspect_open(InspectSubject *subject, const char *path, const OptionList *overrides,
                   const char *text, Error *error);
