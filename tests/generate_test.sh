@@ -256,6 +256,12 @@ counts() {
 check "loss, perplexity and bits per byte belong together, and all of the text counts" counts
 own_text() { evaluate --run runs/short >own.txt && cmp own.txt e.txt; }
 check "without --text it is the run's validation text" own_text
+piped() {
+    evaluate --run runs/short --text - <text.txt | cmp - e.txt || return 1
+    mkfifo pipe && fails_with 1 'pipe: is not a regular file, and a pipe cannot be read twice; write what comes from it to a file first' \
+        "$bin/train" config.json --text pipe --run piped
+}
+check "evaluate: --text - reads standard input; a pipe where it cannot be read says what to do" piped
 from_logits() {
     set -- --run untrained --ids "5 17 9 250"
     evaluate "$@" --logits >logits.txt && evaluate "$@" >loss.txt || return 1

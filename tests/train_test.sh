@@ -120,6 +120,20 @@ ignored() {
 check "ignored SIGINT and SIGHUP stay ignored" ignored
 check "a line about a step has at most 80 columns" [ -z "$(grep -E '^step.{77}' out)" ]
 
+stale() { # what a killed process left goes, what a living one or a user has stays
+    true &
+    dead=$!
+    wait $dead
+    mkdir -p stale/tokenizer stale/checkpoints data/cache
+    for file in stale/model.safetensors stale/tokenizer/vocab.json stale/checkpoints/step_1.safetensors data/cache/a.npy; do
+        : >"$file.tmp.$dead" && : >"$file.tmp.$$" && : >"$file.tmp.mine"
+    done
+    train cfg.json --run stale --set training.max_steps=1 || return 1
+    find stale data -name '*.tmp.*' | sed 's/.*tmp\.//' | sort | uniq -c >left
+    cat left
+    [ "$(wc -l <left)" -eq 2 ] && ! grep -w "$dead" left && find stale data -name "*.tmp.$$" -delete && find stale data -name '*.tmp.mine' -delete
+}
+check "temporary files of dead processes are removed when a run starts" stale
 nowhere() {
     fails_with 1 'nowhere: no such folder to resume; check --run, or leave out --resume to start a run there' \
         "$bin/train" cfg.json --run nowhere --resume && [ ! -e nowhere ]

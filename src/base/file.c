@@ -1,7 +1,9 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,7 +27,10 @@ static int open_regular(const char *path, size_t *size, Error *error) {
     } else if (S_ISDIR(status.st_mode)) {
         error_set(error, "%s: is a directory; a file is needed here", path);
     } else if (!S_ISREG(status.st_mode)) {
-        error_set(error, "%s: is not a regular file; a file is needed here", path);
+        error_set(error,
+                  "%s: is not a regular file, and a pipe cannot be read twice; write what comes "
+                  "from it to a file first (COMMAND > text.txt) and name that",
+                  path);
     } else {
         *size = (size_t)status.st_size;
         return descriptor;
@@ -269,6 +274,20 @@ bool file_write(const char *path, const void *data, size_t size, Error *error) {
     if (!file_writer_open(&writer, path, error)) return false;
     fwrite(data, 1, size, writer.stream);
     return file_writer_commit(&writer, NULL, error);
+}
+
+void file_remove_stale(const char *folder) {
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        const char *mark = strstr(entry->d_name, ".tmp.");
+        char *end = NULL;
+        long process = mark ? strtol(mark + 5, &end, 10) : 0;
+        if (process <= 0 || *end || kill((pid_t)process, 0) == 0 || errno != ESRCH) continue;
+        char *path = path_join(folder, entry->d_name);
+        if (file_exists(path)) unlink(path);
+        free(path);
+    }
+    if (directory) closedir(directory);
 }
 
 bool directory_create(const char *path, Error *error) {

@@ -60,6 +60,10 @@ void file_remove_unfinished(void);
 void file_begin_directory(const char *path);
 void file_end_directory(void);
 
+/* Removes the temporary files in a folder whose processes (the id is in the name) have died, as a kill
+ * or a crash leaves them. A folder that is not there is fine. */
+void file_remove_stale(const char *folder);
+
 /* open + write + commit for content that is in memory. */
 bool file_write(const char *path, const void *data, size_t size, Error *error);
 

@@ -50,7 +50,8 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
                     "a model instead: run, checkpoint, Hugging Face directory, .gguf or .bin"),
         OPTION_TEXT("--tokenizer", "PATH", &a->tokenizer,
                     "a tokenizer in place of the model's own"),
-        OPTION_TEXT("--text", "FILE", &a->text, "the text (default: the run's validation text)"),
+        OPTION_TEXT("--text", "FILE", &a->text,
+                    "the text, or - for stdin (default: the run's validation text)"),
         OPTION_TEXT("--ids", "IDS", &a->ids, "token ids instead of a text, such as \"1 2 3\""),
         OPTION_FLAG("--logits", &a->logits, "with --ids: print all logits, one line per position"),
         OPTION_TEXT("--context", "LENGTHS", &a->context,
@@ -185,15 +186,16 @@ static bool append_ids(void *context, const uint32_t *ids, size_t count, Error *
 static bool open_text(Subject *s, const char *path, Error *error) {
     const ModelTokenizer *tokenizer = &s->file.tokenizer;
     bool read;
-    if (tokenizer->bpe) {
+    if (tokenizer->bpe && strcmp(path, "-") != 0) {
         read = encode_file(tokenizer->bpe, path, 0, append_ids, &s->list, NULL, error);
     } else {
-        MappedFile map;
-        if (!file_map(&map, path, error)) return false;
-        read = model_tokenizer_encode(tokenizer, map.data, map.size, &s->list.ids, &s->list.count,
-                                      error);
-        s->text_bytes = (double)map.size;
-        file_unmap(&map);
+        size_t size;
+        char *text = file_read(path, SIZE_MAX / 4, &size, error);
+        if (!text) return false;
+        read = model_tokenizer_encode(tokenizer, (const uint8_t *)text, size, &s->list.ids,
+                                      &s->list.count, error);
+        if (!tokenizer->bpe) s->text_bytes = (double)size;
+        free(text);
     }
     s->ids = (NpyArray){.data = s->list.ids, .type = NPY_UINT32, .count = (int64_t)s->list.count};
     return read && (s->ids.count >= 2 ||

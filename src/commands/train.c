@@ -171,6 +171,7 @@ static bool open_data(Session *s, Error *error) {
                          "model.document_mask does not go with data.task: the answer would not see "
                          "the question; leave one of them out");
     }
+    file_remove_stale("data/cache");
     CorpusOptions options = {.cache = "data/cache",
                              .run_tokenizer = s->resuming ? s->run.tokenizer : NULL,
                              .notice = print_notice};

@@ -22,8 +22,8 @@ typedef struct RunDirectory {
 /* The names only; nothing is created. */
 RunDirectory run_directory_names(const char *path);
 /* Creates the folder and locks it for this process. The lock is the kernel's (flock on the folder
- * itself): it leaves nothing behind and ends with the process, however it ends. Error: another
- * process trains there. */
+ * itself): it leaves nothing behind and ends with the process, however it ends. Temporary files that
+ * an earlier process left there are removed. Error: another process trains there. */
 bool run_directory_lock(RunDirectory *run, Error *error);
 /* Removes what an earlier run left, the checkpoint first: a stop half-way leaves nothing to resume. */
 bool run_directory_clear(const RunDirectory *run, Error *error);
