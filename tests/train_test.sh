@@ -134,6 +134,25 @@ stale() { # what a killed process left goes, what a living one or a user has sta
     [ "$(wc -l <left)" -eq 2 ] && ! grep -w "$dead" left && find stale data -name "*.tmp.$$" -delete && find stale data -name '*.tmp.mine' -delete
 }
 check "temporary files of dead processes are removed when a run starts" stale
+other_text() {
+    rm -rf edited && mkdir edited && cp text.txt cfg.json edited && (
+        cd edited && "$bin/train" cfg.json --run r --set training.max_steps=2 &&
+            "$bin/train" cfg.json --run r --resume --set training.max_steps=3 >out && ! grep '^note: text.txt' out || exit 1
+        sed 's/tree/bush/' text.txt >new && mv new text.txt
+        "$bin/train" cfg.json --run r --resume --set training.max_steps=4 >out || exit 1
+        grep '^note: text.txt or the validation text has changed since the last checkpoint' out || exit 1
+        "$bin/train" cfg.json --run r --resume --set training.max_steps=5 >out && ! grep '^note: text.txt' out
+    )
+}
+check "resuming with a text that has changed says so, once" other_text
+elsewhere() {
+    mkdir -p "else where" && (
+        cd "else where" && fails_with 1 "text.txt: no such file; check the path; the run was started in $(realpath ../edited), where its data paths begin" \
+            "$bin/train" --run ../edited/r --resume &&
+            fails_with 1 "the run was started in $(realpath ../edited), where" "$bin/evaluate" --run ../edited/r
+    )
+}
+check "a run whose relative data path is not found names the folder it was started in" elsewhere
 nowhere() {
     fails_with 1 'nowhere: no such folder to resume; check --run, or leave out --resume to start a run there' \
         "$bin/train" cfg.json --run nowhere --resume && [ ! -e nowhere ]

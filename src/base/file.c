@@ -14,7 +14,10 @@
 static int open_regular(const char *path, size_t *size, Error *error) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) {
-        if (errno == ENOENT)
+        if (errno == ENOENT && strcmp(path, "-") == 0)
+            error_set(error, "-: standard input cannot be read twice; write it to a file first and "
+                             "name that");
+        else if (errno == ENOENT)
             error_set(error, "%s: no such file; check the path", path);
         else
             error_set(error, "%s: cannot be read: %s; check its permissions", path,

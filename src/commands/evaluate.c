@@ -145,11 +145,13 @@ static bool is_task(const Subject *s) {
 }
 
 /* When one of the run's texts is gone: another one can be given. */
-static bool name_text(const DataConfig *data, Error *error) {
+static bool name_text(const RunDirectory *run, const DataConfig *data, Error *error) {
     bool there = data->train_count == 1 && file_exists(data->train[0]);
     if (there && data->valid_count) there = !data->valid[0] || file_exists(data->valid[0]);
+    if (there) return false;
+    run_directory_name_start(run, error);
     const Error reason = *error;
-    return !there && error_set(error, "%s; or give another text with --text FILE", reason.message);
+    return error_set(error, "%s; or give another text with --text FILE", reason.message);
 }
 
 /* The validation text that the run was trained with, from the cache when it is there; or its task,
@@ -164,8 +166,9 @@ static bool open_validation(Subject *s, Error *error) {
         .cache = "data/cache", .run_tokenizer = run.tokenizer, .notice = print_notice};
     s->config = train_config_read(run.config, NULL, 0, error);
     bool opened = s->config && (is_task(s) || corpus_open(&s->corpus, s->config, &options, error));
+    if (!opened && s->config) name_text(&run, &s->config->data, error);
     run_directory_free(&run);
-    if (!opened) return s->config && name_text(&s->config->data, error);
+    if (!opened) return false;
     s->ids = s->corpus.valid;
     s->task = (TaskSource){.data = &s->config->data,
                            .seed = s->config->seed,

@@ -175,7 +175,10 @@ static bool open_data(Session *s, Error *error) {
     CorpusOptions options = {.cache = "data/cache",
                              .run_tokenizer = s->resuming ? s->run.tokenizer : NULL,
                              .notice = print_notice};
-    if (!corpus_open(&s->corpus, s->config, &options, error)) return false;
+    if (!corpus_open(&s->corpus, s->config, &options, error)) {
+        bool there = s->config->data.train_count == 1 && file_exists(s->config->data.train[0]);
+        return s->resuming && !there ? run_directory_name_start(&s->run, error) : false;
+    }
     if (s->config->model.document_mask && s->corpus.separator < 0)
         return error_set(
             error, "model.document_mask is true, but there is no separator between documents; "
@@ -253,7 +256,8 @@ static void print_model(const Session *s) {
 static bool write_run(Session *s, Error *error) {
     if (s->arguments.fresh && !run_directory_clear(&s->run, error)) return false;
     s->config_json = train_config_to_json(s->config);
-    return file_write(s->run.config, s->config_json, strlen(s->config_json), error) &&
+    return run_directory_note_start(&s->run, error) &&
+           file_write(s->run.config, s->config_json, strlen(s->config_json), error) &&
            (!s->corpus.tokenizer || tokenizer_save(s->corpus.tokenizer, s->run.tokenizer, error));
 }
 
@@ -269,6 +273,14 @@ static void on_saved(void *context, int64_t step) {
     Session *s = context;
     Error ignored; /* a picture that cannot be drawn must not end a training */
     loss_chart_from_log(s->run.log, s->run.loss_chart, &ignored);
+}
+
+static void on_other_data(void *context) {
+    const Session *s = context;
+    print_line(stdout,
+               "note: %s or the validation text has changed since the last checkpoint; the run "
+               "resumes with what is there now",
+               s->corpus.train_path);
 }
 
 static bool on_sample(void *context, int64_t step, FILE *out, Error *error) {
@@ -355,6 +367,24 @@ static int finish(const Session *s, const TrainerResult *result) {
     return program_done("train");
 }
 
+/* Of the training and validation ids (FNV-1a over words of 8 bytes); 0 without. */
+static uint64_t data_fingerprint(const Corpus *corpus) {
+    const NpyArray *const arrays[] = {&corpus->train, &corpus->valid};
+    uint64_t hash = 0;
+    for (int k = 0; k < 2; k++) {
+        size_t size = (size_t)arrays[k]->count * (arrays[k]->type == NPY_UINT16 ? 2 : 4);
+        const uint8_t *data = arrays[k]->data;
+        hash = (hash ^ size) * 0x100000001B3u + 1;
+        for (size_t i = 0; i < size; i += 8) {
+            uint64_t word = 0;
+            memcpy(&word, data + i, size - i < 8 ? size - i : 8);
+            hash = (hash ^ word) * 0x100000001B3u;
+            hash ^= hash >> 29;
+        }
+    }
+    return corpus->train.count ? hash : 0;
+}
+
 /* Where the sequences of training and validation come from. */
 static void open_sources(Session *s) {
     const TrainConfig *config = s->config;
@@ -385,6 +415,7 @@ static bool run_session(Session *s, int *status, Error *error) {
         .token_bytes = s->corpus.token_bytes,
         .separator = s->validation.separator,
         .tokenizer = s->corpus.tokenizer ? tokenizer_fingerprint(s->corpus.tokenizer) : 0,
+        .data = data_fingerprint(&s->corpus),
         .resume = s->arguments.resume,
         .plain = s->arguments.plain,
     };
@@ -399,7 +430,11 @@ static bool run_session(Session *s, int *status, Error *error) {
     setup.config_json = s->config_json;
     print_model(s);
 
-    TrainerEvents events = {.context = s, .step = on_step, .saved = on_saved, .stop = &stop_signal};
+    TrainerEvents events = {.context = s,
+                            .step = on_step,
+                            .saved = on_saved,
+                            .other_data = on_other_data,
+                            .stop = &stop_signal};
     if (s->corpus.tokenizer) events.sample = on_sample;
     interrupt_handle(on_signal, true);
     TrainerResult result;

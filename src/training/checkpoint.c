@@ -40,15 +40,16 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
                                      .shape = {part->shape[0], part->shape[1]},
                                      .data = buffer->values + part->offset};
     }
-    char step[32], seconds[32], best[32], tokenizer[32];
+    char step[32], seconds[32], best[32], tokenizer[32], data[32];
     snprintf(step, sizeof step, "%lld", (long long)state->step);
     snprintf(seconds, sizeof seconds, "%.17g", state->seconds);
     snprintf(best, sizeof best, "%.17g", state->best_valid_loss);
     snprintf(tokenizer, sizeof tokenizer, "%016llx", (unsigned long long)state->tokenizer);
-    const char *const metadata[][2] = {{"format", FORMAT},       {"step", step},
-                                       {"seconds", seconds},     {"best_valid_loss", best},
-                                       {"tokenizer", tokenizer}, {"config", config_json}};
-    bool saved = safetensors_write(path, items, count, metadata, 6, true, previous_path, error);
+    snprintf(data, sizeof data, "%016llx", (unsigned long long)state->data);
+    const char *const metadata[][2] = {
+        {"format", FORMAT},       {"step", step}, {"seconds", seconds},   {"best_valid_loss", best},
+        {"tokenizer", tokenizer}, {"data", data}, {"config", config_json}};
+    bool saved = safetensors_write(path, items, count, metadata, 7, true, previous_path, error);
     for (int64_t k = 0; k < count; k++) free((void *)(uintptr_t)items[k].name);
     free(items);
     return saved;
@@ -146,6 +147,8 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
         for (int64_t i = 0; loaded && i < p->part_count; i++)
             loaded =
                 load_part(&file, path, buffers[k].prefix, &p->parts[i], buffers[k].values, error);
+    const char *data = safetensors_metadata(&file, "data"); /* older checkpoints have none */
+    if (loaded) state->data = data ? strtoull(data, NULL, 16) : 0;
     safetensors_close(&file);
     if (loaded) optimizer->step = state->step = step;
     return loaded;

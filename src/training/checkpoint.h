@@ -1,7 +1,7 @@
 /* checkpoint.safetensors: everything a run needs to go on as if it had never stopped.
  *
  * Tensors: the weights under their names, and the optimizer's moments as optimizer.m.NAME and
- * optimizer.v.NAME. Metadata: format, step, seconds, best_valid_loss, tokenizer (its fingerprint),
+ * optimizer.v.NAME. Metadata: format, step, seconds, best_valid_loss, tokenizer and data (fingerprints),
  * config (the resolved JSON), and a checksum over the whole file. No state of random numbers: they
  * are functions of seed and step (base/random.h). Written to a temporary file, flushed, the previous
  * one kept as checkpoint.previous.safetensors by a hard link, renamed: the final name is never absent. */
@@ -16,6 +16,7 @@ typedef struct RunState {
     double seconds;         /* of training so far, over all resumes */
     double best_valid_loss; /* HUGE_VAL before the first evaluation */
     uint64_t tokenizer;     /* fingerprint of the run's tokenizer, 0 without */
+    uint64_t data;          /* of the ids trained and validated on, 0 for a task, or not known */
 } RunState;
 
 /* Errors: the file cannot be written (the old one is then untouched). */

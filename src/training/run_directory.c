@@ -29,6 +29,7 @@ RunDirectory run_directory_names(const char *path) {
         .checkpoints = path_join(path, "checkpoints"),
         .samples = path_join(path, "samples.txt"),
         .loss_chart = path_join(path, "loss.svg"),
+        .started_in = path_join(path, "started_in.txt"),
         .lock = -1,
     };
 }
@@ -55,9 +56,29 @@ void run_directory_free(RunDirectory *run) {
     if (run->lock >= 0) close(run->lock);
     char *names[] = {run->path,        run->config,  run->tokenizer,  run->log,
                      run->model,       run->best,    run->checkpoint, run->previous_checkpoint,
-                     run->checkpoints, run->samples, run->loss_chart};
+                     run->checkpoints, run->samples, run->loss_chart, run->started_in};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) free(names[i]);
     *run = (RunDirectory){.lock = -1};
+}
+
+bool run_directory_note_start(const RunDirectory *run, Error *error) {
+    char *folder = realpath(".", NULL);
+    bool noted = !folder || file_write(run->started_in, folder, strlen(folder), error);
+    free(folder);
+    return noted;
+}
+
+bool run_directory_name_start(const RunDirectory *run, Error *error) {
+    const Error reason = *error;
+    Error ignored;
+    size_t size;
+    char *then = file_read(run->started_in, 1 << 16, &size, &ignored), *now = realpath(".", NULL);
+    if (then && now && strcmp(then, now) != 0)
+        error_set(error, "%s; the run was started in %s, where its data paths begin",
+                  reason.message, then);
+    free(then);
+    free(now);
+    return false;
 }
 
 static bool remove_file(const char *path, Error *error) {
@@ -83,8 +104,8 @@ static bool remove_folder(const char *path, Error *error) {
 
 bool run_directory_clear(const RunDirectory *run, Error *error) {
     const char *const files[] = {
-        run->checkpoint, run->previous_checkpoint, run->best, run->model, run->log,
-        run->samples,    run->loss_chart};
+        run->checkpoint, run->previous_checkpoint, run->best,      run->model, run->log,
+        run->samples,    run->loss_chart,          run->started_in};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (!remove_file(files[i], error)) return false;
     return remove_folder(run->checkpoints, error) && remove_folder(run->tokenizer, error);

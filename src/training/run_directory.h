@@ -16,6 +16,7 @@ typedef struct RunDirectory {
     char *checkpoints; /* checkpoints/: intermediate models of keep_every */
     char *samples;     /* samples.txt */
     char *loss_chart;  /* loss.svg */
+    char *started_in;  /* started_in.txt: the folder to which relative data paths belong */
     int lock;          /* descriptor that holds the lock, or -1 */
 } RunDirectory;
 
@@ -27,6 +28,11 @@ RunDirectory run_directory_names(const char *path);
 bool run_directory_lock(RunDirectory *run, Error *error);
 /* Removes what an earlier run left, the checkpoint first: a stop half-way leaves nothing to resume. */
 bool run_directory_clear(const RunDirectory *run, Error *error);
+
+/* Writes the current folder into started_in.txt. */
+bool run_directory_note_start(const RunDirectory *run, Error *error);
+/* Adds to an error about a missing data file in which other folder the run was started; false. */
+bool run_directory_name_start(const RunDirectory *run, Error *error);
 
 void run_directory_free(RunDirectory *run); /* unlocks */
 

@@ -54,6 +54,9 @@ static bool begin(Trainer *t, Error *error) {
         return false;
     t->result->first_step = t->saved_step = state->step;
     t->seconds_before = state->seconds;
+    if (state->data && state->data != setup->data && t->events->other_data)
+        t->events->other_data(t->events->context);
+    state->data = setup->data;
     return samples_truncate(setup->run->samples, state->step > 0 ? state->step : -1, error) &&
            run_log_open(&t->log, setup->run->log, state->step, error);
 }

@@ -27,7 +27,8 @@ typedef struct TrainerEvents {
     void (*step)(void *context, const TrainerReport *report);             /* after every step */
     bool (*sample)(void *context, int64_t step, FILE *out, Error *error); /* text for samples.txt */
     void (*saved)(void *context, int64_t step); /* after every checkpoint */
-    const volatile sig_atomic_t *stop;          /* not 0: finish the step, save, return */
+    void (*other_data)(void *context); /* the checkpoint was trained on other ids than these */
+    const volatile sig_atomic_t *stop; /* not 0: finish the step, save, return */
 } TrainerEvents;
 
 typedef struct TrainerSetup {
@@ -40,6 +41,7 @@ typedef struct TrainerSetup {
     const uint32_t *token_bytes; /* for bits per byte, or NULL */
     int64_t separator;           /* id between documents, for document_mask; −1: none */
     uint64_t tokenizer;          /* its fingerprint, or 0 */
+    uint64_t data;               /* fingerprint of the ids, or 0 */
     bool resume;                 /* go on from the checkpoint, when there is one */
     bool plain;                  /* compute with the definitions in tensor/plain/ */
 } TrainerSetup;
