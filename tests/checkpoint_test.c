@@ -49,15 +49,15 @@ static void everything_comes_back(void **state) {
     const OptimizerConfig *const configs[] = {&adamw, &sgd, &momentum};
     for (int c = 0; c < 3; c++) {
         Run run = run_with(configs[c], 1), other = run_with(configs[c], 1000000);
-        const RunState saved = {123456789012, 0.1, 2.5000000000000004,
-                                UINT64_C(0xFEDCBA9876543210)};
+        const RunState saved = {123456789012, 0.1, 2.5000000000000004, UINT64_C(0xFEDCBA9876543210),
+                                UINT64_C(0x123456789ABCDEF0)};
         RunState loaded = {.tokenizer = saved.tokenizer};
         const char *path = save(&run, &saved);
         Error error;
         if (!checkpoint_load(path, other.model, &other.optimizer, &loaded, &error))
             fail_msg("%s", error.message);
         assert_true(loaded.step == saved.step && other.optimizer.step == saved.step);
-        assert_true(loaded.seconds == saved.seconds);
+        assert_true(loaded.seconds == saved.seconds && loaded.data == saved.data);
         assert_true(loaded.best_valid_loss == saved.best_valid_loss);
         size_t bytes = (size_t)run.optimizer.size * sizeof(real);
         assert_memory_equal(run.model->parameters.values, other.model->parameters.values, bytes);

@@ -113,6 +113,13 @@ empty_prompt() {
         [ "$(wc -c <a)" -gt 1 ]
 }
 check "an empty prompt begins at the end-of-text token, which is not shown" empty_prompt
+no_empty_line() { # the text has a line feed after each separator
+    for seed in 1 2 3 4 5 6; do
+        generate --run runs/short --max-tokens 30 --seed $seed | head -n 1 | grep -q '^[^ ]' || return 1
+    done
+    grep -A 1 '^=== step' runs/short/samples.txt | grep -qv '^===' && ! grep -A 1 '^=== step' runs/short/samples.txt | grep -q '^$'
+}
+check "a story does not begin with an empty line" no_empty_line
 # The same text with another separator has the same ids, so its model is the same, and tells the same
 # stories: it begins and ends at that token, here and in every format.
 separator() {

@@ -9,6 +9,7 @@ void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint3
                       const char *const *stops, int stop_count) {
     *stream = (TextStream){
         .tokenizer = tokenizer, .previous = previous, .stops = stops, .stop_count = stop_count};
+    stream->at_start = model_tokenizer_ends(tokenizer, previous);
     decoder_init(&stream->decoder, NULL); /* it gets bytes, not ids */
 }
 
@@ -22,6 +23,7 @@ size_t text_stream_follow(TextStream *stream, const char *text, size_t length) {
     size_t unfinished = unicode_unfinished((const uint8_t *)text, length), nothing;
     const uint8_t *rest = (const uint8_t *)text + length - unfinished;
     decoder_add_bytes(&stream->decoder, rest, unfinished, &nothing);
+    if (length > 0) stream->at_start = false;
     return length - unfinished;
 }
 
@@ -84,6 +86,9 @@ const char *text_stream_add(TextStream *stream, uint32_t id, size_t *length) {
             bytes = (const uint8_t *)"", count = 0; /* an id without text, such as padding */
         const uint8_t *text = decoder_add_bytes(&stream->decoder, bytes, count, &count);
         stream->previous = id;
+        while (stream->at_start && count > 0 && (*text == '\n' || *text == '\r' || *text == ' '))
+            text++, count--;
+        if (count > 0) stream->at_start = false;
         append(stream, text, count);
         stream->ended = cut_at_stop(stream);
         return show(stream, stream->ended ? 0 : unsure(stream), length);

@@ -13,12 +13,14 @@ typedef struct TextStream {
     int stop_count;
     Decoder decoder;
     uint32_t previous; /* the id before the next one */
+    bool at_start;     /* right after the token between texts: white space is not shown */
     bool ended;
     char *text; /* shown already, up to `shown`; from there on held back */
     size_t length, shown, capacity;
 } TextStream;
 
-/* A stream that goes on after `previous`, the last id of the prompt. */
+/* A stream that goes on after `previous`, the last id of the prompt. A text that begins there, after a
+ * token that ends the one before, is shown without the blank lines at its beginning. */
 void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint32_t previous,
                       const char *const *stops, int stop_count);
 void text_stream_free(TextStream *stream);
