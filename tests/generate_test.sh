@@ -261,7 +261,10 @@ counts() {
         close_to "$(value 'bits per byte' e.txt)" "$(calculate "$loss * $tokens / $bytes / log(2)")" 1e-4
 }
 check "loss, perplexity and bits per byte belong together, and all of the text counts" counts
-own_text() { evaluate --run runs/short >own.txt && cmp own.txt e.txt; }
+own_text() {
+    evaluate --run runs/short >own.txt && cmp own.txt e.txt && grep -q '^evaluate: measured on all of text.txt$' errors &&
+        evaluate --run runs/short --tokens 32 >a && grep -q '^evaluate: measured on windows spread over text.txt$' errors
+}
 check "without --text it is the run's validation text" own_text
 piped() {
     evaluate --run runs/short --text - <text.txt | cmp - e.txt || return 1

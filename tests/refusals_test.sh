@@ -302,11 +302,11 @@ else
     skip "a full disk is one line, and no partial file stays" "cannot mount a small one"
 fi
 interrupted() { # COMMAND...: a second of it, then Ctrl-C; no file of its own may be left
-    rm -rf data err
+    rm -rf data err out
     (exec env --default-signal=INT "$@" >out 2>err) &
     pid=$!
     tries=0
-    while [ -z "$(find . -name '*.tmp.*')" ] && ! grep -q '^training a tokenizer' out && [ $tries -lt 100 ]; do
+    while [ -z "$(find . -name '*.tmp.*')" ] && ! grep -qs "^training a tokenizer" out && [ $tries -lt 100 ]; do
         sleep 0.02
         tries=$((tries + 1))
     done

@@ -322,6 +322,11 @@ static bool print_loss(Subject *s, Error *error) {
     if (is_task(s))
         printf("accuracy %.6f\nsequences %lld\nwhole sequences right %.0f\n",
                result.correct / result.tokens, (long long)result.sequences, result.whole);
+    const char *text = s->arguments.text ? s->arguments.text : s->corpus.valid_path;
+    if (fflush(stdout) == 0 && !is_task(s) && !s->arguments.ids)
+        print_line(stderr, "evaluate: measured on %s %s",
+                   s->windows.spread ? "windows spread over" : "all of",
+                   text ? text : "the text held out from training");
     return true;
 }
 

@@ -214,7 +214,7 @@ static void print_data(const Session *s) {
         return;
     }
     char which[128] = "";
-    if (c->choices > 1)
+    if (c->choice > 0)
         snprintf(which, sizeof which,
                  " (candidate %lld of %lld in data.train; those before are missing)",
                  (long long)c->choice + 1, (long long)c->choices);
