@@ -298,9 +298,55 @@ static void plans_of_large_models_do_not_wrap(void **state) {
     model_free(model);
 }
 
+/* ---- the cache ---- */
+
+static void keep_notice(void *context, const char *line) {
+    strncat(context, line, 4000 - strlen(context));
+}
+
+/* Opens a text with this cache: its ids must come out the same, and the notices must have `wanted`. */
+static void check_cache(const char *cache, const char *wanted) {
+    char *text =
+        string_format("{\"data\": {\"train\": \"%s\"}, \"tokenizer\": {\"vocab_size\": 260},"
+                      " \"model\": {\"context_length\": 4, \"d_model\": 8, \"num_layers\": 1,"
+                      " \"num_heads\": 2}, \"training\": {\"batch_size\": 1, \"max_steps\": 1}}",
+                      scratch_path("cached.txt"));
+    Error error;
+    char notices[4096] = "";
+    TrainConfig *config = train_config_parse(text, strlen(text), "config", NULL, 0, &error);
+    if (!config) fail_msg("%s", error.message);
+    Corpus corpus;
+    CorpusOptions options = {.cache = cache, .notice = keep_notice, .context = notices};
+    if (!corpus_open(&corpus, config, &options, &error)) fail_msg("%s", error.message);
+    assert_true(corpus.train.count > 100);
+    assert_int_equal(npy_get(&corpus.train, 0), 'x');
+    if (!strstr(notices, wanted)) fail_msg("\"%s\" lacks \"%s\"", notices, wanted);
+    corpus_close(&corpus);
+    train_config_free(config);
+    free(text);
+}
+
+/* A cache that is damaged or is no folder is a warning, and the run goes on without it. */
+static void a_bad_cache_is_a_warning(void **state) {
+    (void)state;
+    char text[3000];
+    for (size_t i = 0; i < sizeof text; i++) text[i] = "xyz xz "[i * i % 7];
+    write_bytes(scratch_path("cached.txt"), text, sizeof text);
+    write_bytes(scratch_path("no_folder"), "x", 1);
+    check_cache(scratch_path("no_folder"), "warning: the cache is not used: ");
+    check_cache(scratch_path("cache"), "encoding");
+    check_cache(scratch_path("cache"), "");
+    char *damage = string_format("for f in '%s'/*.npy '%s'/*/merges.txt; do echo >\"$f\"; done",
+                                 scratch_path("cache"), scratch_path("cache"));
+    assert_int_equal(system(damage), 0);
+    free(damage);
+    check_cache(scratch_path("cache"), "warning: the cache is not used: ");
+}
+
 int main(void) {
     parallel_start(0);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bad_cache_is_a_warning),
         cmocka_unit_test(every_window_is_drawn),
         cmocka_unit_test(windows_do_not_depend_on_how_a_step_is_split),
         cmocka_unit_test(a_file_too_short_is_refused),

@@ -202,8 +202,11 @@ static void test_broken_gpt2(void **state) {
 static void test_merges_with_and_without_version(void **state) {
     (void)state;
     static const char *const merges[] = {"a b\nab b", "#version: 0.2\na b\nab b\n",
-                                         "#version: 0.2\r\na b\r\nab b\r\n\r\n"};
-    for (int i = 0; i < 3; i++) {
+                                         "#version: 0.2\r\na b\r\nab b\r\n\r\n",
+                                         "\xEF\xBB\xBF#version: 0.2\na b\nab b\n",
+                                         "\xEF\xBB\xBF"
+                                         "a b\nab b\n"};
+    for (int i = 0; i < 5; i++) {
         Error error;
         Tokenizer *tokenizer =
             tokenizer_read_gpt2(file_text("{\"a\": 0, \"b\": 1, \"ab\": 2, \"abb\": 7}"),

@@ -13,9 +13,7 @@
 /* ---- encode ---- */
 
 static bool write_npy(void *context, const uint32_t *ids, size_t count, Error *error) {
-    (void)error; /* commit says what went wrong */
-    npy_writer_write(context, ids, count);
-    return true;
+    return npy_writer_write(context, ids, count) || npy_writer_commit(context, error);
 }
 
 static bool write_text(void *context, const uint32_t *ids, size_t count, Error *error) {

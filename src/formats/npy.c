@@ -1,5 +1,6 @@
 #include "formats/npy.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,8 +184,8 @@ bool npy_writer_commit(NpyWriter *writer, Error *error) {
     make_header(header, writer->type, writer->count);
     /* a failed seek leaves the count 0 in the header, which must not pass for success */
     if (fseek(writer->file.stream, 0, SEEK_SET) != 0) {
-        error_set(error, "%s: cannot be written: no seeking there; nothing was changed",
-                  writer->file.path);
+        error_set(error, "%s: cannot be written: %s; nothing was changed", writer->file.path,
+                  strerror(errno));
         npy_writer_abort(writer);
         return false;
     }

@@ -70,6 +70,7 @@ bool tokenizer_read_merge(Tokenizer *tokenizer, FileText file, int64_t number, c
 
 static bool read_merges(Tokenizer *tokenizer, FileText file, Error *error) {
     const char *p = file.text, *end = p + file.size;
+    if (file.size >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0) p += 3; /* a byte order mark */
     int64_t number = 0;
     for (bool first = true; p < end; first = false) {
         const char *line = p, *line_end = memchr(p, '\n', (size_t)(end - p));

@@ -6,10 +6,16 @@
 
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/encoder.h"
+#include "tokenizer/unicode.h"
 
 static void notice(const CorpusOptions *options, char *line) {
     if (options->notice) options->notice(options->context, line);
     free(line);
+}
+
+/* A cache that is damaged or cannot be written costs time, not the run. */
+static void warn(const CorpusOptions *options, const Error *reason) {
+    notice(options, string_format("warning: the cache is not used: %s", reason->message));
 }
 
 /* A fingerprint of a file's content: an invertible step for each 64-bit word. */
@@ -68,12 +74,20 @@ static bool choose_files(Corpus *corpus, DataConfig *data, Error *error) {
 
 /* ---- the tokenizer ---- */
 
-/* Folder of the cached tokenizer: named after the text, the size and the special tokens. */
+/* The code that makes what is cached: a checksum of the tokenizer's sources, from the Makefile, and the
+ * version of Unicode. An edit of the tokenizer takes effect in the next run. */
+static uint64_t code_key(void) {
+    uint64_t key = TOKENIZER_CODE;
+    for (const char *c = unicode_version(); *c; c++) key = (key ^ (uint8_t)*c) * 0x100000001B3u;
+    return key * 0x9FB21C651E98DF25u;
+}
+
+/* Folder of the cached tokenizer: named after the text, the size, the special tokens and the code. */
 static bool tokenizer_cache(Corpus *corpus, const char *cache, const TokenizerConfig *config,
                             char **folder, Error *error) {
     uint64_t hash;
     if (!hash_text(corpus, corpus->train_path, &hash, error)) return false;
-    uint64_t key = hash ^ (uint64_t)config->vocab_size;
+    uint64_t key = hash ^ code_key() ^ (uint64_t)config->vocab_size;
     for (int64_t i = 0; i < config->special_token_count; i++)
         for (const char *c = config->special_tokens[i];; c++) {
             key = (key ^ (uint8_t)*c) * 0x100000001B3u;
@@ -81,6 +95,55 @@ static bool tokenizer_cache(Corpus *corpus, const char *cache, const TokenizerCo
         }
     *folder = string_format("%s/tokenizer-%016llx", cache, (unsigned long long)key);
     return true;
+}
+
+/* The file "fingerprint" is written last, and shows that the folder is whole. */
+static char *fingerprint_text(const Tokenizer *tokenizer) {
+    return string_format("%016llx\n", (unsigned long long)tokenizer_fingerprint(tokenizer));
+}
+
+/* NULL when it is not there (without an error message) or damaged. */
+static Tokenizer *load_cached(const char *folder, const char *mark, Error *error) {
+    error->message[0] = '\0';
+    if (!file_exists(mark)) return NULL;
+    size_t size;
+    char *wanted = file_read(mark, 64, &size, error);
+    Tokenizer *tokenizer = wanted ? tokenizer_load(folder, error) : NULL;
+    if (tokenizer) {
+        char *found = fingerprint_text(tokenizer);
+        if (strcmp(found, wanted) != 0) {
+            error_set(error, "%s: is damaged", folder);
+            tokenizer_free(tokenizer);
+            tokenizer = NULL;
+        }
+        free(found);
+    }
+    free(wanted);
+    return tokenizer;
+}
+
+static bool save_cached(const Tokenizer *tokenizer, const char *folder, const char *mark,
+                        Error *error) {
+    char *text = fingerprint_text(tokenizer);
+    bool done =
+        tokenizer_save(tokenizer, folder, error) && file_write(mark, text, strlen(text), error);
+    free(text);
+    return done;
+}
+
+static Tokenizer *learn_tokenizer(const Corpus *corpus, const TokenizerConfig *config,
+                                  const CorpusOptions *options, Error *error) {
+    notice(options, string_format("training a tokenizer of %lld tokens on %s",
+                                  (long long)config->vocab_size, corpus->train_path));
+    BpeStats stats = {0};
+    Tokenizer *tokenizer = bpe_train(&corpus->train_path, 1, config->vocab_size,
+                                     (const char *const *)config->special_tokens,
+                                     (int)config->special_token_count, NULL, &stats, error);
+    if (tokenizer && stats.stopped_early)
+        notice(options, string_format("no pair of tokens is left to merge: the tokenizer stops at "
+                                      "%lld tokens",
+                                      (long long)tokenizer_vocab_size(tokenizer)));
+    return tokenizer;
 }
 
 static Tokenizer *train_tokenizer(Corpus *corpus, const TokenizerConfig *config,
@@ -94,29 +157,15 @@ static Tokenizer *train_tokenizer(Corpus *corpus, const TokenizerConfig *config,
         return NULL;
     }
     if (!tokenizer_cache(corpus, options->cache, config, &folder, error)) return NULL;
-    /* tokenizer.json is written last: where it is, the folder is whole. */
-    char *last = path_join(folder, "tokenizer.json");
-    Tokenizer *tokenizer = NULL;
-    if (file_exists(last)) {
-        tokenizer = tokenizer_load(folder, error);
-    } else {
-        notice(options, string_format("training a tokenizer of %lld tokens on %s",
-                                      (long long)config->vocab_size, corpus->train_path));
-        BpeStats stats = {0};
-        tokenizer = bpe_train(&corpus->train_path, 1, config->vocab_size,
-                              (const char *const *)config->special_tokens,
-                              (int)config->special_token_count, NULL, &stats, error);
-        if (tokenizer && stats.stopped_early)
-            notice(options,
-                   string_format("no pair of tokens is left to merge: the tokenizer stops at "
-                                 "%lld tokens",
-                                 (long long)tokenizer_vocab_size(tokenizer)));
-        if (tokenizer && !tokenizer_save(tokenizer, folder, error)) {
-            tokenizer_free(tokenizer);
-            tokenizer = NULL;
-        }
+    char *mark = path_join(folder, "fingerprint");
+    Error reason;
+    Tokenizer *tokenizer = load_cached(folder, mark, &reason);
+    if (!tokenizer) {
+        if (reason.message[0]) warn(options, &reason);
+        tokenizer = learn_tokenizer(corpus, config, options, error);
+        if (tokenizer && !save_cached(tokenizer, folder, mark, &reason)) warn(options, &reason);
     }
-    free(last);
+    free(mark);
     free(folder);
     return tokenizer;
 }
@@ -158,8 +207,7 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
 /* ---- the ids ---- */
 
 static bool write_ids(void *writer, const uint32_t *ids, size_t count, Error *error) {
-    (void)error; /* the writer remembers, and its commit says what went wrong */
-    return npy_writer_write(writer, ids, count);
+    return npy_writer_write(writer, ids, count) || npy_writer_commit(writer, error);
 }
 
 /* Encodes a text into `path`. Two processes that do the same at once both succeed: each writes its
@@ -168,14 +216,40 @@ static bool encode_text(const Corpus *corpus, const char *text, const char *path
     NpyWriter writer;
     NpyType type = tokenizer_vocab_size(corpus->tokenizer) > 65536 ? NPY_UINT32 : NPY_UINT16;
     if (!npy_writer_open(&writer, path, type, error)) return false;
-    error->message[0] = '\0';
     if (encode_file(corpus->tokenizer, text, 0, write_ids, &writer, NULL, error))
         return npy_writer_commit(&writer, error);
-    if (error->message[0])
-        npy_writer_abort(&writer);
-    else
-        npy_writer_commit(&writer, error);
+    npy_writer_abort(&writer);
     return false;
+}
+
+static bool keep_ids(void *list, const uint32_t *ids, size_t count, Error *error) {
+    (void)error;
+    id_list_reserve(list, count);
+    IdList *kept = list;
+    if (count) memcpy(kept->ids + kept->count, ids, count * sizeof *ids);
+    kept->count += count;
+    return true;
+}
+
+/* The same into memory, which belongs to the corpus. */
+static bool encode_in_memory(Corpus *corpus, const char *text, NpyArray *ids, Error *error) {
+    IdList list = {0};
+    id_list_reserve(&list, 1);
+    bool done = encode_file(corpus->tokenizer, text, 0, keep_ids, &list, NULL, error);
+    corpus->memory[ids - corpus->files] = list.ids;
+    *ids = (NpyArray){.data = list.ids, .type = NPY_UINT32, .count = (int64_t)list.count};
+    return done;
+}
+
+/* Maps cached ids; all of them must be in the vocabulary. */
+static bool open_cached(NpyArray *ids, const char *path, int64_t vocab_size, Error *error) {
+    if (!npy_open(ids, path, error)) return false;
+    for (int64_t i = 0; i < ids->count; i++)
+        if (npy_get(ids, i) >= vocab_size) {
+            npy_close(ids);
+            return error_set(error, "%s: is damaged", path);
+        }
+    return true;
 }
 
 /* The ids of a data file: the file itself, or its encoding in the cache. */
@@ -188,17 +262,24 @@ static bool open_ids(Corpus *corpus, const char *path, NpyArray *ids, const Corp
             "%s: is text, and the config has no \"tokenizer\" to turn it into ids; add "
             "one, or name an .npy file of ids",
             path);
-    uint64_t hash;
-    if (!hash_text(corpus, path, &hash, error) || !directory_create(options->cache, error))
-        return false;
+    uint64_t hash, key = tokenizer_fingerprint(corpus->tokenizer) ^ code_key();
+    if (!hash_text(corpus, path, &hash, error)) return false;
     char *cached = string_format("%s/%016llx-%016llx.npy", options->cache, (unsigned long long)hash,
-                                 (unsigned long long)tokenizer_fingerprint(corpus->tokenizer));
-    bool done = true;
-    if (!file_exists(cached)) {
+                                 (unsigned long long)key);
+    int64_t vocab_size = tokenizer_vocab_size(corpus->tokenizer);
+    Error reason;
+    bool done = file_exists(cached) && open_cached(ids, cached, vocab_size, &reason);
+    if (!done) {
+        if (file_exists(cached)) warn(options, &reason);
         notice(options, string_format("encoding %s", path));
-        done = encode_text(corpus, path, cached, error);
+        done = directory_create(options->cache, &reason) &&
+               encode_text(corpus, path, cached, &reason) &&
+               open_cached(ids, cached, vocab_size, &reason);
+        if (!done) {
+            done = encode_in_memory(corpus, path, ids, error);
+            if (done) warn(options, &reason);
+        }
     }
-    done = done && npy_open(ids, cached, error);
     free(cached);
     return done;
 }
@@ -268,8 +349,10 @@ bool corpus_open(Corpus *corpus, TrainConfig *config, const CorpusOptions *optio
 }
 
 void corpus_close(Corpus *corpus) {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (corpus->files[i].data) npy_close(&corpus->files[i]);
+        free(corpus->memory[i]);
+    }
     tokenizer_free(corpus->tokenizer);
     free(corpus->token_bytes);
     *corpus = (Corpus){.separator = -1};

@@ -1,6 +1,7 @@
 /* From text files to token ids: the tokenizer of a run, and its training and validation ids as mapped
- * arrays. What took time is kept under a cache folder, named after the content it was made from, so
- * that a second run starts at once and a changed text is never mistaken for the old one. */
+ * arrays. What took time is kept under a cache folder, named after the content and the code it was made
+ * from, so that a second run starts at once, and a changed text or tokenizer is never mistaken for the
+ * old one. A damaged cache, or one that cannot be written, is a notice, and the work is done again. */
 #ifndef TINYLM_TRAINING_CORPUS_H
 #define TINYLM_TRAINING_CORPUS_H
 
@@ -12,6 +13,7 @@ typedef struct Corpus {
     Tokenizer *tokenizer;    /* NULL when the data are ids and none is named */
     NpyArray train, valid;   /* views of the files below */
     NpyArray files[2];       /* the maps: training and validation (count 0: held out of training) */
+    uint32_t *memory[2];     /* the ids of files[i] when no cache could take them, else NULL */
     int64_t choice, choices; /* index in the data lists of the files taken, and their length */
     const char *train_path, *valid_path; /* as in the config; valid NULL when held out */
     uint32_t *token_bytes; /* [vocab_size] bytes of each token; NULL without tokenizer */
