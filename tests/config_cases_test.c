@@ -97,7 +97,7 @@ static void test_shared_edits(void **state) {
         if (c && strcmp(id, "exp_int") == 0) assert_int_equal(c->max_steps, 1000);
         if (c && strcmp(id, "lr_0") == 0) assert_true(c->learning_rate.max == 0);
         if (c && strcmp(id, "pair") == 0)
-            assert_string_equal(c->tokenizer.special_tokens[0], "\xF0\x9F\x98\x80");
+            assert_string_equal(c->tokenizer.special_tokens.items[0], "\xF0\x9F\x98\x80");
         train_config_free(c);
     }
     assert_true(count >= 42);

@@ -6,11 +6,11 @@ static void test_defaults(void **state) {
     TrainConfig *c = accept(SMALL);
     assert_string_equal(c->name, "x");
     assert_int_equal(c->seed, 1337);
-    assert_int_equal(c->data.train_count, 1);
-    assert_int_equal(c->data.valid_count, 0);
+    assert_int_equal(c->data.train.count, 1);
+    assert_int_equal(c->data.valid.count, 0);
     assert_int_equal(c->data.task, TASK_NONE);
     assert_true(c->tokenizer.present);
-    assert_int_equal(c->tokenizer.special_token_count, 0);
+    assert_int_equal(c->tokenizer.special_tokens.count, 0);
     assert_int_equal(c->model.vocab_size, 0);
     assert_int_equal(c->model.num_kv_heads, 4);
     assert_int_equal(c->model.d_ff, 128); /* 8/3 · 32 = 85.3 */
@@ -71,13 +71,13 @@ static void test_everything_given(void **state) {
         "  \"sample_every\": 0, \"keep_every\": 7, \"recompute\": true}}");
     assert_string_equal(c->name, "all");
     assert_int_equal(c->seed, 9007199254740991);
-    assert_int_equal(c->data.train_count, 2);
-    assert_string_equal(c->data.train[1], "b");
-    assert_int_equal(c->data.valid_count, 2);
-    assert_string_equal(c->data.valid[0], "c");
-    assert_null(c->data.valid[1]);
-    assert_int_equal(c->tokenizer.special_token_count, 3);
-    assert_string_equal(c->tokenizer.special_tokens[1], "\xF0\x9F\x98\x80");
+    assert_int_equal(c->data.train.count, 2);
+    assert_string_equal(c->data.train.items[1], "b");
+    assert_int_equal(c->data.valid.count, 2);
+    assert_string_equal(c->data.valid.items[0], "c");
+    assert_null(c->data.valid.items[1]);
+    assert_int_equal(c->tokenizer.special_tokens.count, 3);
+    assert_string_equal(c->tokenizer.special_tokens.items[1], "\xF0\x9F\x98\x80");
     assert_int_equal(c->model.vocab_size, 320);
     assert_int_equal(c->model.num_kv_heads, 2);
     assert_int_equal(c->model.norm, NORM_POST);
@@ -141,10 +141,10 @@ static void test_resolved_text(void **state) {
                               "    \"num_layers\": 2,\n"
                               "    \"num_heads\": 4,\n"
                               "    \"num_kv_heads\": 4,\n"
+                              "    \"ffn\": \"swiglu\",\n"
                               "    \"d_ff\": 128,\n"
                               "    \"norm\": \"pre\",\n"
                               "    \"norm_eps\": 1e-05,\n"
-                              "    \"ffn\": \"swiglu\",\n"
                               "    \"tie_embeddings\": false,\n"
                               "    \"document_mask\": false,\n"
                               "    \"position\": {\n"
@@ -227,7 +227,7 @@ static void test_overrides(void **state) {
     assert_true(c->optimizer.momentum == 0.9);
     assert_string_equal(c->name, "other name");
     assert_int_equal(c->model.position.scaling.type, ROPE_SCALING_YARN);
-    assert_string_equal(c->data.train[0], "12");
+    assert_string_equal(c->data.train.items[0], "12");
     expect_round_trip(c);
     train_config_free(c);
     /* A new type starts from its own defaults. */
@@ -288,7 +288,7 @@ static void test_shipped_configs(void **state) {
         TrainConfig *c = train_config_read(files[i], NULL, 0, &error);
         if (!c) fail_msg("%s", error.message);
         assert_string_equal(c->name, names[i]);
-        assert_int_equal(c->data.train_count, 2);
+        assert_int_equal(c->data.train.count, 2);
         expect_round_trip(c);
         train_config_free(c);
     }

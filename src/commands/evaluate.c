@@ -146,8 +146,8 @@ static bool is_task(const Subject *s) {
 
 /* When one of the run's texts is gone: another one can be given. */
 static bool name_text(const RunDirectory *run, const DataConfig *data, Error *error) {
-    bool there = data->train_count == 1 && file_exists(data->train[0]);
-    if (there && data->valid_count) there = !data->valid[0] || file_exists(data->valid[0]);
+    bool there = data->train.count == 1 && file_exists(data->train.items[0]);
+    if (there && data->valid.count) there = !data->valid.items[0] || file_exists(data->valid.items[0]);
     if (there) return false;
     run_directory_name_start(run, error);
     const Error reason = *error;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_writer.h"
+#include "base/json.h"
 #include "base/printable.h"
 #include "commands/inspect.h"
 #include "commands/options.h"
@@ -178,9 +178,7 @@ static int print_values(const Listing *listing, const char *name, const char *pa
 
 static void print_model(const ModelFile *file) {
     const ModelConfig *config = &file->model->config;
-    JsonWriter writer = {0};
-    model_config_write(config, &writer);
-    char *text = json_writer_finish(&writer, NULL);
+    char *text = json_finish(keys_write(model_keys, config), 2);
     printf("format: %s\nmodel: %s", model_format_name(file->format), text);
     free(text);
     int64_t total = parameters_total(&file->model->parameters);

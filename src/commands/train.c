@@ -176,7 +176,7 @@ static bool open_data(Session *s, Error *error) {
                              .run_tokenizer = s->resuming ? s->run.tokenizer : NULL,
                              .notice = print_notice};
     if (!corpus_open(&s->corpus, s->config, &options, error)) {
-        bool there = s->config->data.train_count == 1 && file_exists(s->config->data.train[0]);
+        bool there = s->config->data.train.count == 1 && file_exists(s->config->data.train.items[0]);
         return s->resuming && !there ? run_directory_name_start(&s->run, error) : false;
     }
     if (s->config->model.document_mask && s->corpus.separator < 0)

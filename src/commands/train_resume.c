@@ -68,10 +68,10 @@ static bool compare(const cJSON *before, const cJSON *now, const char *prefix, c
 /* The files that the run began with, when the lists have them: others that have come since do not
  * take their place. */
 static void keep_files(DataConfig *data, const DataConfig *before) {
-    for (int64_t i = 0; before->train_count == 1 && i < data->train_count; i++) {
-        const char *valid = data->valid_count ? data->valid[i] : NULL;
-        const char *old = before->valid_count ? before->valid[0] : NULL;
-        if (strcmp(data->train[i], before->train[0]) != 0) continue;
+    for (int64_t i = 0; before->train.count == 1 && i < data->train.count; i++) {
+        const char *valid = data->valid.count ? data->valid.items[i] : NULL;
+        const char *old = before->valid.count ? before->valid.items[0] : NULL;
+        if (strcmp(data->train.items[i], before->train.items[0]) != 0) continue;
         if (valid && old ? strcmp(valid, old) != 0 : valid != old) continue;
         data_config_choose(data, i);
     }
@@ -81,7 +81,7 @@ static void keep_files(DataConfig *data, const DataConfig *before) {
 static void keep_settled(TrainConfig *config, const TrainConfig *before) {
     ScheduleConfig *rate = &config->learning_rate;
     if (config->model.vocab_size == 0) config->model.vocab_size = before->model.vocab_size;
-    if (rate->type == before->learning_rate.type && !rate->cosine_given &&
+    if (rate->type == before->learning_rate.type && rate->cosine_left_out &&
         before->learning_rate.cosine_steps >= rate->warmup_steps)
         rate->cosine_steps = before->learning_rate.cosine_steps;
     keep_files(&config->data, &before->data);

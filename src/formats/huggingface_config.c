@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_object.h"
+#include "base/keys.h"
 #include "formats/llama_names.h"
 
 /* ---- which keys there are ---- */
@@ -104,8 +104,15 @@ static const struct {
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* The file, or rope_scaling or rope_parameters in it. */
+typedef struct Object {
+    KeysReader *reader;
+    const cJSON *node;
+    const char *path;
+} Object;
+
 /* A key that is absent or null has its default, as in transformers. */
-static bool given(const JsonObject *object, const char *key) {
+static bool given(const Object *object, const char *key) {
     const cJSON *node = json_get(object->node, key);
     return node && !cJSON_IsNull(node);
 }
@@ -117,11 +124,11 @@ static void append(char **list, const char *object, const char *key) {
     *list = longer;
 }
 
-static void check_value(JsonObject *root, const char *key, const char *wanted) {
+static void check_value(Object *root, const char *key, const char *wanted) {
     cJSON *value = cJSON_Parse(wanted), *found = json_get(root->node, key);
     if (given(root, key) && !cJSON_Compare(found, value, true)) {
         char *text = cJSON_PrintUnformatted(found);
-        json_reader_error(root->reader, key, "%s is %.60s; only %s is supported", key, text,
+        keys_error(root->reader, key, "%s is %.60s; only %s is supported", key, text,
                           wanted);
         cJSON_free(text);
     }
@@ -129,7 +136,7 @@ static void check_value(JsonObject *root, const char *key, const char *wanted) {
 }
 
 /* Refuses what must have another value; keys that are in neither table are added to `ignored`. */
-static void check_keys(JsonObject *root, char **ignored) {
+static void check_keys(Object *root, char **ignored) {
     const cJSON *item;
     cJSON_ArrayForEach(item, root->node) {
         size_t i = 0;
@@ -141,7 +148,7 @@ static void check_keys(JsonObject *root, char **ignored) {
     }
 }
 
-static void list_unused(const JsonObject *rope, const char *type, char **ignored) {
+static void list_unused(const Object *rope, const char *type, char **ignored) {
     const cJSON *item;
     cJSON_ArrayForEach(item, rope->node) {
         size_t i = 0;
@@ -153,30 +160,43 @@ static void list_unused(const JsonObject *rope, const char *type, char **ignored
 
 /* ---- reading them ---- */
 
-static int64_t whole(JsonObject *object, const char *key, int64_t fallback, int64_t high) {
-    return given(object, key) ? json_object_whole(object, key, fallback, 1, high) : fallback;
+/* Leaves `value` alone when the key is absent or null. */
+static void read_value(const Object *object, Key key, void *value) {
+    if (!given(object, key.name)) return;
+    char *path = string_format("%s%s%s", object->path, *object->path ? "." : "", key.name);
+    key_read(object->reader, &key, path, json_get(object->node, key.name), value);
+    free(path);
 }
 
-static double real_number(JsonObject *object, const char *key, double fallback,
+static int64_t whole(const Object *object, const char *key, int64_t fallback, int64_t high) {
+    char interval[64];
+    snprintf(interval, sizeof interval, "[1, %lld]", (long long)high);
+    read_value(object, (Key){key, KEY_WHOLE, .allowed = interval}, &fallback);
+    return fallback;
+}
+
+static double real_number(const Object *object, const char *key, double fallback,
                           const char *interval) {
-    return given(object, key) ? json_object_real(object, key, fallback, interval) : fallback;
+    read_value(object, (Key){key, KEY_REAL, .allowed = interval}, &fallback);
+    return fallback;
 }
 
-static bool flag(JsonObject *object, const char *key, bool fallback) {
-    return given(object, key) ? json_object_bool(object, key, fallback) : fallback;
+static bool flag(const Object *object, const char *key, bool fallback) {
+    read_value(object, (Key){.name = key, .kind = KEY_BOOL}, &fallback);
+    return fallback;
 }
 
-static double required_factor(JsonObject *rope, const char *key) {
+static double required_factor(Object *rope, const char *key) {
     if (!given(rope, key)) {
-        json_reader_error(rope->reader, key, "%s.%s is missing; this kind of scaling needs it",
+        keys_error(rope->reader, key, "%s.%s is missing; this kind of scaling needs it",
                           rope->path, key);
         return 1;
     }
-    return json_object_real(rope, key, 1, "(0, 1e6]");
+    return real_number(rope, key, 1, "(0, 1e6]");
 }
 
 /* attention_factor, or what mscale and mscale_all_dim make of it; 0: the usual one. */
-static double yarn_attention_factor(JsonObject *rope, double factor) {
+static double yarn_attention_factor(Object *rope, double factor) {
     double asked = real_number(rope, "attention_factor", 0, "(0, 1e6]");
     double mscale = real_number(rope, "mscale", 0, "[0, 1e6]");
     double all = real_number(rope, "mscale_all_dim", 0, "[0, 1e6]");
@@ -185,7 +205,7 @@ static double yarn_attention_factor(JsonObject *rope, double factor) {
     return (mscale * growth + 1) / (all * growth + 1);
 }
 
-static void read_rope_type(JsonObject *root, JsonObject *rope, const char *type,
+static void read_rope_type(Object *root, Object *rope, const char *type,
                            ModelConfig *config) {
     static const char length_key[] = "original_max_position_embeddings";
     RopeScaling *scaling = &config->position.scaling;
@@ -200,7 +220,7 @@ static void read_rope_type(JsonObject *root, JsonObject *rope, const char *type,
     } else if (strcmp(type, "llama3") == 0) {
         scaling->type = ROPE_SCALING_LLAMA3;
     } else {
-        json_reader_error(rope->reader, "rope_type",
+        keys_error(rope->reader, "rope_type",
                           "%s: the rope type '%.60s' is not supported; default, linear, dynamic, "
                           "yarn and llama3 are",
                           rope->path, type);
@@ -217,7 +237,7 @@ static void read_rope_type(JsonObject *root, JsonObject *rope, const char *type,
         scaling->beta_slow = real_number(rope, "beta_slow", 1, "(0, 1e6]");
         scaling->attention_factor = yarn_attention_factor(rope, scaling->factor);
         if (!flag(rope, "truncate", true))
-            json_reader_error(rope->reader, "truncate", "%s.truncate false is not supported",
+            keys_error(rope->reader, "truncate", "%s.truncate false is not supported",
                               rope->path);
     } else if (scaling->type == ROPE_SCALING_LLAMA3) {
         scaling->low_freq_factor = required_factor(rope, "low_freq_factor");
@@ -226,14 +246,14 @@ static void read_rope_type(JsonObject *root, JsonObject *rope, const char *type,
 }
 
 /* Python's truth: null and {} are none. */
-static bool is_filled(const JsonObject *root, const char *key) {
+static bool is_filled(const Object *root, const char *key) {
     const cJSON *node = json_get(root->node, key);
     return given(root, key) && !(cJSON_IsObject(node) && !node->child);
 }
 
 /* rope_scaling counts when it is filled, else rope_parameters (transformers 5); in either "rope_type"
  * or, older, "type". rope_theta inside goes before the one at the top level. */
-static void read_rope(ModelFile *file, JsonObject *root, ModelConfig *config, char **ignored) {
+static void read_rope(ModelFile *file, Object *root, ModelConfig *config, char **ignored) {
     PositionConfig *position = &config->position;
     *position = (PositionConfig){.type = POSITION_ROPE, .layout = LAYOUT_HALF, .fraction = 1};
     position->base = real_number(root, "rope_theta", 10000, "(1, 1e12]");
@@ -247,13 +267,15 @@ static void read_rope(ModelFile *file, JsonObject *root, ModelConfig *config, ch
                         root->reader->file);
     if (old || fresh) {
         const char *key = old ? "rope_scaling" : "rope_parameters";
-        JsonObject rope = json_object_child(root, key);
+        Object rope = {root->reader, json_get(root->node, key), key};
+        if (!cJSON_IsObject(rope.node))
+            keys_error(root->reader, key, "%s must be an object: { \"key\": value, … }", key);
         position->base = real_number(&rope, "rope_theta", position->base, "(1, 1e12]");
         fraction = real_number(&rope, "partial_rotary_factor", fraction, "(0, 1]");
         const cJSON *type = json_get(rope.node, "rope_type");
         if (!type) type = json_get(rope.node, "type");
         if (type ? !cJSON_IsString(type) : old) {
-            json_reader_error(root->reader, key, "%s.rope_type must be the name of a rope type",
+            keys_error(root->reader, key, "%s.rope_type must be the name of a rope type",
                               key);
         } else {
             const char *name = type ? type->valuestring : "default";
@@ -262,12 +284,12 @@ static void read_rope(ModelFile *file, JsonObject *root, ModelConfig *config, ch
         }
     }
     if (fraction != 1)
-        json_reader_error(root->reader, "partial_rotary_factor",
+        keys_error(root->reader, "partial_rotary_factor",
                           "partial_rotary_factor is %g; Llama models rotate whole heads (1)",
                           fraction);
 }
 
-static void check_architecture(JsonObject *root) {
+static void check_architecture(Object *root) {
     const cJSON *list = json_get(root->node, "architectures"), *name;
     cJSON_ArrayForEach(name, list) {
         if (cJSON_IsString(name) && (strcmp(name->valuestring, "LlamaForCausalLM") == 0 ||
@@ -275,14 +297,14 @@ static void check_architecture(JsonObject *root) {
             return;
     }
     if (cJSON_IsArray(list) && list->child)
-        json_reader_error(root->reader, "architectures",
+        keys_error(root->reader, "architectures",
                           "architectures does not name LlamaForCausalLM, the only one supported");
 }
 
-static bool check_head(JsonObject *root, const ModelConfig *config) {
+static bool check_head(Object *root, const ModelConfig *config) {
     int64_t d_head = config->d_model / config->num_heads;
     if (whole(root, "head_dim", d_head, 1 << 20) == d_head) return true;
-    return json_reader_error(
+    return keys_error(
         root->reader, "head_dim",
         "head_dim is not hidden_size / num_attention_heads (%lld); such models "
         "are not supported",
@@ -291,9 +313,11 @@ static bool check_head(JsonObject *root, const ModelConfig *config) {
 
 bool huggingface_config_read(ModelFile *file, const cJSON *json, const char *path,
                              ModelConfig *config, Error *error) {
-    JsonReader reader = {.file = path, .error = error};
-    JsonObject root = json_object_root(&reader, json);
+    KeysReader reader = {.file = path, .error = error};
+    Object root = {&reader, json, ""};
     char *ignored = NULL;
+    if (!cJSON_IsObject(json))
+        return keys_error(&reader, "", "the whole must be an object: { \"key\": value, … }");
     *config = (ModelConfig){.norm = NORM_PRE, .ffn = FFN_SWIGLU};
     check_architecture(&root);
     check_keys(&root, &ignored);

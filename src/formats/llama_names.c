@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_object.h"
 #include "model/position_tables.h"
 
 /* Tensors of a layer (after "layers.N."), then those of the whole model. */
@@ -88,7 +87,7 @@ bool llama_check(const ModelConfig *config, const char *path, Error *error) {
 }
 
 bool llama_check_numbers(const ModelConfig *config, const char *path, Error *error) {
-    JsonReader reader = {.file = path, .error = error};
+    KeysReader reader = {.file = path, .error = error};
     return model_config_check(config, &reader);
 }
 

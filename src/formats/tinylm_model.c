@@ -5,20 +5,17 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/json_object.h"
-#include "base/json_writer.h"
+#include "base/json.h"
 #include "formats/directory_writer.h"
 #include "formats/model_weights.h"
 #include "formats/safetensors.h"
 
 /* The object "model" of a resolved config.json. */
 static bool read_config(const cJSON *json, const char *path, ModelConfig *config, Error *error) {
-    JsonReader reader = {.file = path, .error = error};
-    JsonObject root = json_object_root(&reader, json);
-    JsonObject model = json_object_child(&root, "model");
-    model_config_read(&model, config);
-    json_object_end(&model);
-    bool good = model_config_check(config, &reader);
+    KeysReader reader = {.file = path, .error = error};
+    *config = (ModelConfig){0};
+    bool good = keys_read(&reader, model_keys, "model", json_get(json, "model"), config) &&
+                model_config_check(config, &reader);
     if (good && config->vocab_size == 0)
         return error_set(error, "%s: model.vocab_size is missing; this is no run's own config",
                          path);
@@ -125,22 +122,18 @@ bool tinylm_read(ModelFile *file, const char *path, Error *error) {
 
 /* ---- writing ---- */
 
-static char *config_text(const Model *model, size_t *length) {
-    JsonWriter writer = {0};
-    json_begin_object(&writer, JSON_ON_LINES);
-    json_key(&writer, "model");
-    model_config_write(&model->config, &writer);
-    json_end(&writer);
-    return json_writer_finish(&writer, length);
+static char *config_text(const Model *model) {
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddItemToObject(root, "model", keys_write(model_keys, &model->config));
+    return json_finish(root, 3);
 }
 
 static bool write_files(const ModelFile *file, const char *directory, Error *error) {
-    size_t length;
-    char *text = config_text(file->model, &length);
+    char *text = config_text(file->model);
     char *config = path_join(directory, "config.json");
     char *weights = path_join(directory, "model.safetensors");
     bool written =
-        file_write(config, text, length, error) && model_weights_save(file->model, weights, error);
+        file_write(config, text, strlen(text), error) && model_weights_save(file->model, weights, error);
     if (written && file->tokenizer.bpe) {
         char *tokenizer = path_join(directory, "tokenizer");
         written = tokenizer_save(file->tokenizer.bpe, tokenizer, error);

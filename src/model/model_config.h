@@ -1,13 +1,12 @@
-/* The hyperparameters of a model: what the "model" object of a config says. Plain data; parsed and
- * written by model_config.c, read by everything else. Names are the handout's. */
+/* The hyperparameters of a model: what the "model" object of a config says. Plain data, described by the
+ * table of keys in model_config.c. Names are the handout's. */
 #ifndef TINYLM_MODEL_MODEL_CONFIG_H
 #define TINYLM_MODEL_MODEL_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/json_object.h"
-#include "base/json_writer.h"
+#include "base/keys.h"
 
 typedef enum NormPlacement { NORM_PRE, NORM_POST, NORM_NONE } NormPlacement;
 typedef enum FfnType { FFN_SWIGLU, FFN_SILU, FFN_RELU, FFN_GELU } FfnType;
@@ -92,17 +91,15 @@ const char *ffn_name(FfnType ffn);
  * usual two at 4·d_model), else 4·d_model; rounded up to a multiple of 64. */
 int64_t ffn_default_size(FfnType ffn, int64_t d_model);
 
-/* Reads the object "model": every key of the table in the README, types and ranges checked, defaults
- * filled in; an option that does not belong to the position type given is an unknown key. vocab_size
- * is 0 when it is left out. Failures are the reader's (json_object.h). */
-void model_config_read(JsonObject *object, ModelConfig *config);
+/* The keys of the object "model", for keys.h; vocab_size is 0 when it is left out. */
+extern const Key model_keys[];
+
+/* The further keys of "position" by PositionType: each scheme's own (position_keys.c). */
+extern const Key *const position_keys[POSITION_TYPE_COUNT];
 
 /* The conditions between keys: heads that divide d_model, an even rotated size, and so on. For
  * configs that came from elsewhere (other programs' files) as well; only `file` and `error` of such
  * a reader need be set. False when the reader has failed. */
-bool model_config_check(const ModelConfig *config, JsonReader *reader);
-
-/* Writes the object "model" with every default spelled out. vocab_size 0 is left out. */
-void model_config_write(const ModelConfig *config, JsonWriter *writer);
+bool model_config_check(const ModelConfig *config, KeysReader *reader);
 
 #endif

@@ -53,23 +53,23 @@ static bool is_npy(const char *path) {
 /* ---- which files ---- */
 
 static bool choose_files(Corpus *corpus, DataConfig *data, Error *error) {
-    for (int64_t i = 0; i < data->train_count; i++) {
-        const char *valid = data->valid_count ? data->valid[i] : NULL;
+    for (int64_t i = 0; i < data->train.count; i++) {
+        const char *valid = data->valid.count ? data->valid.items[i] : NULL;
         /* A single candidate is taken as it is: opening it says what is wrong with it. */
-        if (data->train_count > 1 &&
-            (!file_exists(data->train[i]) || (valid && !file_exists(valid))))
+        if (data->train.count > 1 &&
+            (!file_exists(data->train.items[i]) || (valid && !file_exists(valid))))
             continue;
         corpus->choice = i;
-        corpus->choices = data->train_count;
+        corpus->choices = data->train.count;
         data_config_choose(data, i);
-        corpus->train_path = data->train[0];
+        corpus->train_path = data->train.items[0];
         corpus->valid_path = valid;
         return true;
     }
     return error_set(error,
                      "%s: no such file, nor any other that data.train lists; get TinyStories with "
                      "scripts/get_tinystories.sh, or make our own stories with: make data",
-                     data->train[0]);
+                     data->train.items[0]);
 }
 
 /* ---- the tokenizer ---- */
@@ -88,8 +88,8 @@ static bool tokenizer_cache(Corpus *corpus, const char *cache, const TokenizerCo
     uint64_t hash;
     if (!hash_text(corpus, corpus->train_path, &hash, error)) return false;
     uint64_t key = hash ^ code_key() ^ (uint64_t)config->vocab_size;
-    for (int64_t i = 0; i < config->special_token_count; i++)
-        for (const char *c = config->special_tokens[i];; c++) {
+    for (int64_t i = 0; i < config->special_tokens.count; i++)
+        for (const char *c = config->special_tokens.items[i];; c++) {
             key = (key ^ (uint8_t)*c) * 0x100000001B3u;
             if (!*c) break;
         }
@@ -137,8 +137,8 @@ static Tokenizer *learn_tokenizer(const Corpus *corpus, const TokenizerConfig *c
                                   (long long)config->vocab_size, corpus->train_path));
     BpeStats stats = {0};
     Tokenizer *tokenizer = bpe_train(&corpus->train_path, 1, config->vocab_size,
-                                     (const char *const *)config->special_tokens,
-                                     (int)config->special_token_count, NULL, &stats, error);
+                                     (const char *const *)config->special_tokens.items,
+                                     (int)config->special_tokens.count, NULL, &stats, error);
     if (tokenizer && stats.stopped_early)
         notice(options, string_format("no pair of tokens is left to merge: the tokenizer stops at "
                                       "%lld tokens",
@@ -181,8 +181,8 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
     else
         corpus->tokenizer = train_tokenizer(corpus, wanted, options, error);
     if (!corpus->tokenizer) return false;
-    for (int64_t i = 0; i < wanted->special_token_count; i++)
-        if (!tokenizer_add_special(corpus->tokenizer, wanted->special_tokens[i], error))
+    for (int64_t i = 0; i < wanted->special_tokens.count; i++)
+        if (!tokenizer_add_special(corpus->tokenizer, wanted->special_tokens.items[i], error))
             return false;
 
     int64_t size = tokenizer_vocab_size(corpus->tokenizer);
@@ -199,8 +199,8 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
         tokenizer_token(corpus->tokenizer, (uint32_t)id, &length);
         corpus->token_bytes[id] = (uint32_t)length;
     }
-    if (wanted->special_token_count > 0)
-        corpus->separator = tokenizer_special_id(corpus->tokenizer, wanted->special_tokens[0]);
+    if (wanted->special_tokens.count > 0)
+        corpus->separator = tokenizer_special_id(corpus->tokenizer, wanted->special_tokens.items[0]);
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* Everything a training run is told: the JSON config with all defaults filled in. */
+/* The settings of a training run: the JSON config with all defaults filled in. The keys are the tables in
+ * train_config.c and model/model_config.c. */
 #ifndef TINYLM_TRAINING_TRAIN_CONFIG_H
 #define TINYLM_TRAINING_TRAIN_CONFIG_H
 
@@ -23,7 +24,7 @@ typedef struct ScheduleConfig {
     ScheduleType type;
     double max, min;      /* 1e-3, max/10 */
     int64_t warmup_steps; /* 0 */
-    bool cosine_given;    /* cosine_steps is in the config */
+    bool cosine_left_out; /* in the config: cosine_steps is its default */
     int64_t cosine_steps; /* max_steps, or warmup_steps when that is more: a run that is cut short
                               to fewer steps than its warm-up stays in the warm-up */
 } ScheduleConfig;
@@ -34,11 +35,10 @@ typedef struct ScheduleConfig {
 typedef enum TaskType { TASK_NONE, TASK_COPY, TASK_REVERSE, TASK_SORT } TaskType;
 
 typedef struct DataConfig {
-    /* Candidates as written; train[i] goes with valid[i], and valid[i] is NULL (null in the list)
-     * where the held-out part is cut from the training ids. valid_count is train_count, or 0 when
+    /* Candidates as written; train.items[i] goes with valid.items[i], which is NULL (null in the list)
+     * where the held-out part is cut from the training ids. valid.count is train.count, or 0 when
      * "valid" is left out altogether. Both are 0 for a task. */
-    char **train, **valid;
-    int64_t train_count, valid_count;
+    TextList train, valid;
     TaskType task;
     int64_t task_length, task_symbols; /* 32, 32; 0 without a task */
 } DataConfig;
@@ -48,8 +48,7 @@ typedef struct TokenizerConfig {
     int64_t vocab_size; /* to train up to (a text may have fewer merges), or 0 with `load` */
     /* None unless given; new ones get ids in this order, and the first one separates documents.
      * With `load`: the ones to use, or to add. */
-    char **special_tokens;
-    int64_t special_token_count;
+    TextList special_tokens;
     char *load; /* directory of a trained tokenizer, or NULL */
 } TokenizerConfig;
 
@@ -92,6 +91,9 @@ TrainConfig *train_config_read(const char *path, const char *const *overrides, i
 TrainConfig *train_config_parse(const char *text, size_t length, const char *name,
                                 const char *const *overrides, int override_count, Error *error);
 void train_config_free(TrainConfig *config);
+
+/* Prints all keys with default, range and meaning. */
+void train_config_print_keys(FILE *stream);
 
 /* The resolved config as JSON with every default written out (config.json of a run). Reading it
  * back gives the same config, and writing that the same bytes. The caller frees it. */

@@ -1,4 +1,4 @@
-/* Settings read out of a JSON object, and --set. */
+/* Settings as a table of keys, and --set. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,37 +6,86 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_object.h"
-#include "base/json_override.h"
+#include "base/keys.h"
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 
-static void test_object_messages(void **state) {
+typedef struct Config {
+    int64_t whole, derived;
+    double real;
+    bool flag;
+    enum { ONE, TWO } choice;
+    char *text;
+    TextList list;
+    int64_t inner;
+} Config;
+
+#define AT(field) offsetof(Config, field)
+
+static bool derive(void *config) {
+    Config *c = config;
+    c->derived = 2 * c->whole;
+    return c->derived > 0;
+}
+
+static const char *const choices[] = {"one", "two", NULL};
+static const Key only_two[] = {
+    {"p", KEY_WHOLE, AT(inner), "5", "[1, 9]", .meaning = "of two"},
+    {NULL},
+};
+static const Key *const variants[] = {NULL, only_two};
+static const Key part[] = {
+    {"n", KEY_WHOLE, AT(whole), "1", "[1, 3]", .meaning = "a number"},
+    {"d", KEY_WHOLE, AT(derived), "2 n", "[1, 100]", .meaning = "derived", .derive = derive},
+    {"r", KEY_REAL, AT(real), "0.5", "(0, 1)", .meaning = "a real number"},
+    {"b", KEY_BOOL, AT(flag), "true", .meaning = "a flag"},
+    {"c", KEY_CHOICE, AT(choice), "one", .meaning = "a choice", .choices = choices,
+     .variants = variants},
+    {"s", KEY_TEXT, AT(text), "(none)", .meaning = "a text"},
+    {"l", KEY_TEXTS, AT(list), "[]", .meaning = "texts"},
+    {"must", KEY_WHOLE, AT(inner), NULL, "[1, 3]", .meaning = "required"},
+    {NULL},
+};
+static const Key root[] = {
+    {"a", KEY_OBJECT, 0, NULL, .keys = part},
+    {NULL},
+};
+
+static bool read_part(const char *text, Config *config, Error *error) {
+    char *whole = string_format("{\"a\": %s}", text);
+    cJSON *tree = json_parse(whole, strlen(whole), "x.json", NULL);
+    KeysReader reader = {.file = "x.json", .error = error, .all = root};
+    *config = (Config){0};
+    bool read = keys_read(&reader, root, "", tree, config);
+    assert_true(read == !reader.failed);
+    cJSON_Delete(tree);
+    free(whole);
+    return read;
+}
+
+static void test_values(void **state) {
     (void)state;
-    cJSON *tree = json_parse(TEXT("{\"a\": {\"n\": 3, \"r\": 0.5, \"b\": true, \"c\": \"two\", "
-                                  "\"s\": \"text\", \"l\": [\"x\", \"y\"]}}"),
-                             "x.json", NULL);
+    Config c;
     Error error = {""};
-    JsonReader reader = {.file = "x.json", .error = &error};
-    static const char *const choices[] = {"one", "two"};
-    JsonObject root = json_object_root(&reader, tree), a = json_object_child(&root, "a");
-    assert_int_equal(json_object_whole(&a, "n", 0, 1, 3), 3);
-    assert_true(json_object_real(&a, "r", 0, "(0, 1)") == 0.5);
-    assert_true(json_object_bool(&a, "b", false));
-    assert_int_equal(json_object_choice(&a, "c", 0, choices, 2), 1);
-    char *string = json_object_string(&a, "s");
-    assert_string_equal(string, "text");
-    int64_t count;
-    char **list = json_object_strings(&a, "l", false, false, &count);
-    assert_int_equal(count, 2);
-    assert_string_equal(list[1], "y");
-    assert_int_equal(json_object_whole(&a, "absent", 42, 0, 50), 42);
-    json_object_end(&a);
-    json_object_end(&root);
-    assert_false(reader.failed);
-    free(string);
-    string_list_free(list, count);
-    /* The same with every value wrong. */
+    assert_true(read_part("{\"must\": 3}", &c, &error));
+    assert_int_equal(c.whole, 1);
+    assert_int_equal(c.derived, 2);
+    assert_true(c.real == 0.5 && c.flag && c.choice == ONE && !c.text);
+    assert_int_equal(c.list.count, 0);
+    keys_free(root, &c);
+    assert_true(read_part("{\"n\": 3, \"d\": 7, \"r\": 0.25, \"b\": false, \"c\": \"two\", "
+                          "\"s\": \"text\", \"l\": [\"x\", \"y\"], \"must\": 1, \"p\": 9}",
+                          &c, &error));
+    char *text = json_finish(keys_write(root, &c), 0);
+    assert_string_equal(text, "{\"a\": {\"n\": 3, \"d\": 7, \"r\": 0.25, \"b\": false, "
+                              "\"c\": \"two\", \"s\": \"text\", \"l\": [\"x\", \"y\"], "
+                              "\"must\": 9, \"p\": 9}}");
+    free(text);
+    keys_free(root, &c);
+}
+
+static void test_messages(void **state) {
+    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -49,40 +98,31 @@ static void test_object_messages(void **state) {
         {"{\"c\": \"tow\"}",
          "x.json: a.c is \"tow\"; it must be \"one\" or \"two\"; did you mean \"two\"?"},
         {"{\"c\": 2}", "x.json: a.c is 2; it must be \"one\" or \"two\""},
+        {"{\"l\": [1]}",
+         "x.json: a.l is [1]; it must be a list of texts in double quotes, none of them empty"},
         {"[]", "x.json: a is []; it must be an object: { \"key\": value, … }"},
-        {"{\"m\": 1}", "x.json: unknown key \"a.m\"; did you mean \"n\"?"},
+        {"{\"m\": 1}", "x.json: unknown key \"a.m\" for \"one\"; did you mean \"n\"?"},
+        {"{\"p\": 1}", "x.json: unknown key \"a.p\" for \"one\"; did you mean \"n\"?"},
         {"{\"something\": 1}",
-         "x.json: unknown key \"a.something\"; known here: \"n\", \"r\", \"b\", "
-         "\"c\", \"must\""},
+         "x.json: unknown key \"a.something\" for \"one\"; known here: \"n\", \"d\", \"r\", "
+         "\"b\", \"c\", \"s\", \"l\", \"must\""},
         {"{}", "x.json: a.must is missing; it has no default"},
     };
-    cJSON_Delete(tree);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *text = string_format("{\"a\": %s}", cases[i].text);
-        tree = json_parse(text, strlen(text), "x.json", NULL);
-        reader = (JsonReader){.file = "x.json", .error = &error};
-        root = json_object_root(&reader, tree);
-        a = json_object_child(&root, "a");
-        json_object_whole(&a, "n", 1, 1, 3);
-        json_object_real(&a, "r", 0.5, "(0, 1)");
-        json_object_bool(&a, "b", true);
-        json_object_choice(&a, "c", 0, choices, 2);
-        json_object_whole(&a, "must", JSON_REQUIRED, 1, 3);
-        json_object_end(&a);
-        json_object_end(&root);
-        assert_true(reader.failed);
+        Config c;
+        Error error = {""};
+        assert_false(read_part(cases[i].text, &c, &error));
         assert_string_equal(error.message, cases[i].message);
-        cJSON_Delete(tree);
-        free(text);
+        keys_free(root, &c);
     }
 }
 
 /* Applies overrides to {"a": {"b": 1}, "o": {"type": "x", "p": 1}} and compares the outcome. */
 static void expect_override(const char *text, const char *result, const char *message) {
-    cJSON *root = json_parse(TEXT("{\"a\":{\"b\":1},\"o\":{\"type\":\"x\",\"p\":1}}"), "x", NULL);
+    cJSON *tree = json_parse(TEXT("{\"a\":{\"b\":1},\"o\":{\"type\":\"x\",\"p\":1}}"), "x", NULL);
     Error error = {""};
-    bool done = json_override(root, text, "x.json", &error);
-    char *printed = cJSON_PrintUnformatted(root);
+    bool done = keys_override(tree, text, "x.json", &error);
+    char *printed = cJSON_PrintUnformatted(tree);
     if (message) {
         assert_false(done);
         assert_string_equal(error.message, message);
@@ -91,7 +131,7 @@ static void expect_override(const char *text, const char *result, const char *me
         assert_string_equal(printed, result);
     }
     cJSON_free(printed);
-    cJSON_Delete(root);
+    cJSON_Delete(tree);
 }
 
 static void test_overrides(void **state) {
@@ -125,19 +165,20 @@ static void test_overrides(void **state) {
         expect_override(bad[i], NULL, message);
         free(message);
     }
-    expect_override("a.b=\xFF", NULL, "--set a.b=\xFF: is not valid UTF-8");
+    expect_override("a.b=\xFF", NULL, "--set a.b=?: is not valid UTF-8");
     char deep[400] = "";
     for (int i = 0; i < 100; i++) strcat(deep, "k.");
     strcat(deep, "k=1");
     Error error;
-    cJSON *root = json_parse(TEXT("{}"), "x", NULL);
-    assert_false(json_override(root, deep, "x", &error));
-    cJSON_Delete(root);
+    cJSON *tree = json_parse(TEXT("{}"), "x", NULL);
+    assert_false(keys_override(tree, deep, "x", &error));
+    cJSON_Delete(tree);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_object_messages),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test(test_overrides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

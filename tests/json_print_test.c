@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/json_writer.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -19,47 +18,40 @@ static void expect_json(const char *text, size_t length) {
     cJSON_Delete(root);
 }
 
-static void test_writer_layout(void **state) {
-    (void)state;
-    JsonWriter writer = {0};
-    json_begin_object(&writer, JSON_ON_LINES);
-    json_member_string(&writer, "name", "a\"b\\c\n\x01\x7F\xC3\xA9");
-    json_key(&writer, "list"), json_begin_array(&writer, JSON_ON_ONE_LINE);
-    json_put_whole(&writer, INT64_MIN), json_put_real(&writer, 0.1), json_put_bool(&writer, true);
-    json_put_null(&writer);
-    json_begin_object(&writer, JSON_ON_LINES), json_end(&writer); /* stays on the line */
-    json_end(&writer);
-    json_key(&writer, "empty"), json_begin_object(&writer, JSON_ON_LINES), json_end(&writer);
-    json_key(&writer, "inner"), json_begin_object(&writer, JSON_ON_LINES);
-    json_member_bool(&writer, "x", false);
-    json_end(&writer);
-    json_end(&writer);
-    size_t length;
-    char *text = json_writer_finish(&writer, &length);
-    assert_string_equal(text, "{\n"
-                              "  \"name\": \"a\\\"b\\\\c\\n\\u0001\x7F\xC3\xA9\",\n"
-                              "  \"list\": [-9223372036854775808, 0.1, true, null, {}],\n"
-                              "  \"empty\": {},\n"
-                              "  \"inner\": {\n"
-                              "    \"x\": false\n"
-                              "  }\n"
-                              "}\n");
-    assert_int_equal(length, strlen(text));
-    expect_json(text, length);
-    free(text);
-    JsonWriter compact = {.compact = true};
-    json_begin_object(&compact, JSON_ON_LINES);
-    json_key(&compact, "a"), json_begin_array(&compact, JSON_ON_LINES);
-    json_put_whole(&compact, 1), json_put_whole(&compact, 2);
-    json_end(&compact);
-    json_member_real(&compact, "b", 6e-3);
-    json_end(&compact);
-    text = json_writer_finish(&compact, NULL);
-    assert_string_equal(text, "{\"a\":[1,2],\"b\":0.006}");
+static void expect_text(const char *json, int levels, const char *expected) {
+    cJSON *tree = json_parse(json, strlen(json), "x", NULL);
+    assert_non_null(tree);
+    char *text = json_finish(tree, levels);
+    assert_string_equal(text, expected);
+    expect_json(text, strlen(text));
     free(text);
 }
 
-static void test_writer_strings_read_back(void **state) {
+static void test_layout(void **state) {
+    (void)state;
+    const char *json =
+        "{\"name\": \"a\\\"b\\\\c\\n\\u0001\x7F\xC3\xA9\", \"list\": [-1, 0.1, true, "
+        "null], \"empty\": {}, \"inner\": {\"x\": false, \"y\": {\"z\": [{}]}}}";
+    expect_text(json, 2,
+                "{\n"
+                "  \"name\": \"a\\\"b\\\\c\\n\\u0001\x7F\xC3\xA9\",\n"
+                "  \"list\": [-1, 0.1, true, null],\n"
+                "  \"empty\": {},\n"
+                "  \"inner\": {\n"
+                "    \"x\": false,\n"
+                "    \"y\": {\"z\": [{}]}\n"
+                "  }\n"
+                "}\n");
+    expect_text("[{\"a\": 6e-3}, [1, 2]]", 1, "[\n  {\"a\": 0.006},\n  [1, 2]\n]\n");
+    expect_text("{\"a\": [1, 2]}", 0, "{\"a\": [1, 2]}");
+    expect_text("9007199254740991", 0, "9007199254740991");
+}
+
+static char *quote(const char *text) {
+    return json_finish(cJSON_CreateString(text), 0);
+}
+
+static void test_strings_read_back(void **state) {
     (void)state;
     for (uint64_t round = 0; round < 2000; round++) {
         char text[24];
@@ -67,14 +59,14 @@ static void test_writer_strings_read_back(void **state) {
         for (size_t i = 0; i < length; i++) /* 1…127: every text of these is UTF-8 */
             text[i] = (char)(1 + random_below(1, RANDOM_TEST, 100 * round + i + 1, 127));
         text[length] = '\0';
-        char *quoted = json_quote(text);
+        char *quoted = quote(text);
         cJSON *node = json_parse(quoted, strlen(quoted), "x", NULL);
         assert_non_null(node);
         assert_string_equal(node->valuestring, text);
         cJSON_Delete(node);
         free(quoted);
     }
-    char *replaced = json_quote("a\xFF\xE2\x82z");
+    char *replaced = quote("a\xFF\xE2\x82z");
     assert_string_equal(replaced, "\"a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz\"");
     free(replaced);
 }
@@ -106,8 +98,8 @@ static void test_reals_read_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writer_layout),
-        cmocka_unit_test(test_writer_strings_read_back),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_strings_read_back),
         cmocka_unit_test(test_reals_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
-#include "base/json_override.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keys.h"
 #include "base/text.h"
 
 /* The object that holds the last key of `path` ("a.b.c"; the text is cut into its keys). Creates
@@ -41,7 +40,7 @@ static cJSON *parse_value(const char *text) {
     return value ? value : cJSON_CreateString(text);
 }
 
-bool json_override(cJSON *root, const char *text, const char *file, Error *error) {
+bool keys_override(cJSON *root, const char *text, const char *file, Error *error) {
     const char *equals = strchr(text, '=');
     if (!equals)
         return error_set(error, "--set %.200s: must be KEY=VALUE, as in training.max_steps=50",
