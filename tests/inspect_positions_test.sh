@@ -27,16 +27,16 @@ pictures() {
         done
 }
 for scheme in sinusoidal sinusoidal_learned rope; do
-    check "pictures of $scheme" pictures $scheme table.png table.csv similarity.png similarity.csv \
-        decay.svg decay.csv parts.png parts.csv wavelengths.svg wavelengths.csv
+    check "pictures of $scheme" pictures $scheme table.svg table.csv similarity.svg similarity.csv \
+        decay.svg decay.csv parts.svg parts.csv wavelengths.svg wavelengths.csv
 done
 for scheme in learned index; do
-    check "pictures of $scheme" pictures $scheme table.png table.csv similarity.png decay.svg
+    check "pictures of $scheme" pictures $scheme table.svg table.csv similarity.svg decay.svg
 done
 for scheme in t5 window alibi transformer_xl; do
-    check "pictures of $scheme" pictures $scheme bias.png bias.svg bias.csv
+    check "pictures of $scheme" pictures $scheme bias_maps.svg bias.svg bias.csv
 done
-check "pictures of shaw" pictures shaw relative_keys.png relative_values.png relative_keys.csv
+check "pictures of shaw" pictures shaw relative_keys.svg relative_values.svg relative_keys.csv
 check "none has no pictures and says so" pictures none
 
 # Row m of the table: its number, then sin(m θ_i) and cos(m θ_i) by turns.
@@ -110,7 +110,7 @@ check "a model that cannot be made" fails_with 1 'GB of memory' "$bin/inspect" o
 terms() {
     "$bin/inspect" scores "$config" --set model.position.type=sinusoidal \
         --set model.position.inject="$1" --output "$work/scores" &&
-        [ -s "$work/scores/attention.png" ] && [ -s "$work/scores/terms.png" ] &&
+        [ -s "$work/scores/attention.svg" ] && [ -s "$work/scores/terms.svg" ] &&
         [ "$(wc -l <"$work/scores/terms.csv")" -eq $((1 + 16 * 5)) ] &&
         awk -F, 'NR > 1 { sum = 0; for (n = 2; n <= NF; n++) sum += $n
             if ((sum - 1) ^ 2 > 1e-8) exit 1 }' "$work/scores/attention.csv"
@@ -185,7 +185,7 @@ refused_table() { # MESSAGE TABLE
         [ ! -e "$work/other.svg" ]
 }
 check "semicolons" refused_table "separated by ';'" 'scheme;a;b\nx;1,5;2\n'
-check "nothing but NaN" refused_table 'no finite number' 'scheme,a\nx,nan\n'
+check "nothing but NaN" refused_table 'finite numbers' 'scheme,a\nx,nan\n'
 check "an open quote" refused_table 'line 2: a quote (")' 'scheme,a\n"x,1\n'
 check "UTF-16" refused_table 'zero bytes' 's\000,\000a\000\n\000'
 printf 'scheme,1x\nrope,1,2\n' >"$work/bad.csv"

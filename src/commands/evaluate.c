@@ -288,7 +288,7 @@ static bool print_contexts(Subject *s, Error *error) {
     const char *scaling = c->position.type == POSITION_ROPE && c->position.scaling.type
                               ? rope_scaling_name(c->position.scaling.type)
                               : NULL;
-    char *title = string_format("Loss past the trained length: %s%s%s in %s",
+    char *title = string_format("Loss by context length: %s%s%s in %s",
                                 position_type_name(c->position.type), scaling ? ", " : "",
                                 scaling ? scaling : "", path_name(s->file.path));
     ContextStudy study = {.model = s->file.model,

@@ -8,30 +8,33 @@
 #include "pictures/svg_chart.h"
 
 /* The first column names the groups of bars, the first line the series. */
-static bool draw(const CsvTable *table, BarChart chart, const char *output, Error *error) {
-    int64_t groups = table->rows - 1, series = table->columns - 1;
-    if (groups < 1 || series < 1)
+static bool draw(const CsvTable *table, Chart chart, const char *output, Error *error) {
+    int64_t groups = table->rows - 1, count = table->columns - 1;
+    if (groups < 1 || count < 1)
         return error_set(error,
                          "%s: has no table: a line of names and lines of a name and numbers are "
                          "needed",
                          table->path);
     const char **names = allocate((size_t)groups, sizeof *names);
-    double *values = allocate((size_t)(groups * series), sizeof *values);
+    double *values = allocate((size_t)(groups * count), sizeof *values);
+    ChartSeries *series = allocate((size_t)count, sizeof *series);
     bool done = true;
-    for (int64_t g = 0; g < groups; g++) {
-        names[g] = table->fields[(g + 1) * table->columns];
-        for (int64_t s = 0; s < series && done; s++)
-            done = csv_number(table, g + 1, s + 1, &values[g * series + s], error);
+    for (int64_t g = 0; g < groups; g++) names[g] = table->fields[(g + 1) * table->columns];
+    for (int64_t s = 0; s < count; s++) {
+        double *y = values + s * groups;
+        for (int64_t g = 0; g < groups && done; g++)
+            done = csv_number(table, g + 1, s + 1, &y[g], error);
+        series[s] = (ChartSeries){.name = table->fields[s + 1], .y = y, .count = groups};
     }
     chart.groups = names;
     chart.group_count = (int)groups;
-    chart.series = table->fields + 1;
-    chart.series_count = (int)series;
-    chart.values = values;
+    chart.series = series;
+    chart.series_count = (int)count;
     chart.width = groups < 8 ? 800 : 300 + 60 * (int)groups;
-    done = done && svg_bar_chart_write(output, &chart, error);
+    done = done && svg_chart_write(output, &chart, 1, error);
     free(names);
     free(values);
+    free(series);
     return done;
 }
 
@@ -54,7 +57,7 @@ int inspect_chart(int argc, char **argv) {
     Error error;
     bool done =
         file_check_output(output, path, "the table", &error) && csv_read(&table, path, &error) &&
-        draw(&table, (BarChart){.title = title ? title : path, .y_title = unit}, output, &error);
+        draw(&table, (Chart){.title = title ? title : path, .y.title = unit}, output, &error);
     csv_free(&table);
     return done ? program_done("inspect chart") : program_failed("inspect chart", &error);
 }

@@ -67,20 +67,21 @@ static bool draw_matrices(const PositionPictures *pictures, Grid grid, const dou
                                   (long long)(n % grid.heads));
     char *title = string_format("%s: added to the scores", pictures->title);
     HeatMap map = {.title = title,
-                   .bar_title = alibi ? "bias (darkest: -8 and less)" : "bias",
+                   .bar_title = alibi ? "bias, down to -8" : "bias",
+                   .scale_per_panel = true,
                    .x = {.title = "key position"},
                    .y = {.title = "query position"},
                    .colors = HEAT_DIVERGING,
                    .limited = alibi, /* e⁻⁸ of a weight is as good as nothing */
                    .low = -8,
-                   .high = 8,
+                   .high = 0,
                    .rows = N,
                    .columns = N,
                    .panels = panels,
                    .panel_count = count,
                    .panels_per_row = grid.heads < 9 ? grid.heads : 0,
                    .panel_titles = (const char *const *)titles};
-    const char *path = inspect_path(pictures->folder, "bias.png");
+    const char *path = inspect_path(pictures->folder, "bias_maps.svg");
     bool written = heat_map_write(path, &map, error);
     if (written) inspect_wrote(path, "bias by query and key position, per head");
     for (int64_t n = 0; n < count; n++) free(titles[n]);
@@ -174,25 +175,25 @@ static bool draw_vectors(const PositionPictures *pictures, const char *which, co
         free(name);
     }
     char *title = string_format("%s: %s", pictures->title, what);
-    char *png = string_format("%s.png", which), *csv = string_format("%s.csv", which);
+    char *svg = string_format("%s.svg", which), *csv = string_format("%s.csv", which);
     HeatMap map = {.title = title,
                    .bar_title = "value",
                    .x = {.title = "element of a head"},
-                   .y = {.title = "key position - query position", .first = (double)-K, .step = 1},
+                   .y = {.title = "key position - query position", .first = (double)-K},
                    .colors = HEAT_DIVERGING,
                    .rows = rows,
                    .columns = D,
                    .panels = panels,
                    .panel_count = layers,
                    .panel_titles = (const char *const *)titles};
-    const char *path = inspect_path(pictures->folder, png);
+    const char *path = inspect_path(pictures->folder, svg);
     bool written = heat_map_write(path, &map, error) &&
                    csv_write_matrix(inspect_path(pictures->folder, csv), values, layers * rows, D,
                                     NULL, NULL, error);
     if (written) inspect_wrote(path, what);
     for (int64_t layer = 0; layer < layers; layer++) free(titles[layer]);
     free(title);
-    free(png);
+    free(svg);
     free(csv);
     free(values);
     return written;

@@ -73,19 +73,19 @@ static double inner(const Rows *rows, int64_t m, int64_t n) {
 static bool draw_map(const PositionPictures *pictures, const char *name, const char *what,
                      HeatMap map, const double *values, Error *error) {
     char *title = string_format("%s: %s", pictures->title, what);
-    char *png = string_format("%s.png", name), *csv = string_format("%s.csv", name);
+    char *svg = string_format("%s.svg", name), *csv = string_format("%s.csv", name);
     map.title = title;
     if (!map.panels) {
         map.panels = &values;
         map.panel_count = 1;
     }
-    const char *image = inspect_path(pictures->folder, png);
+    const char *image = inspect_path(pictures->folder, svg);
     bool written = heat_map_write(image, &map, error) &&
                    csv_write_matrix(inspect_path(pictures->folder, csv), map.panels[0], map.rows,
                                     map.columns, NULL, NULL, error);
     if (written) inspect_wrote(image, what);
     free(title);
-    free(png);
+    free(svg);
     free(csv);
     return written;
 }
@@ -235,15 +235,19 @@ static bool draw_decay(const PositionPictures *pictures, const Rows *rows, bool 
     fill_decay(pictures->model, rows, waves, columns);
     ChartAxis x = {.title = "distance"}, y = {.title = "similarity (1 at distance 0)"};
     char *title = string_format("%s: similarity by distance", pictures->title);
+    int own = !waves ? 1 : rope ? 3 : 2;
     const Chart charts[3] = {
-        {title, x, y, series + MEAN,
-         !waves ? 1
-         : rope ? 3
-                : 2,
-         NULL, 0, 0, 0},
-        {"The sum over pairs of cos(kθ), by base", x, y, series + SUMS, BASES, NULL, 0, 0, 0},
-        {"The integral it tends to with many pairs", x, y, series + INTEGRALS, BASES, NULL, 0, 0,
-         0}};
+        {.title = title, .x = x, .y = y, .series = series + MEAN, .series_count = own},
+        {.title = "The sum over pairs of cos(kθ), by base",
+         .x = x,
+         .y = y,
+         .series = series + SUMS,
+         .series_count = BASES},
+        {.title = "The integral it tends to with many pairs",
+         .x = x,
+         .y = y,
+         .series = series + INTEGRALS,
+         .series_count = BASES}};
     const char *path = inspect_path(pictures->folder, "decay.svg");
     bool written =
         svg_chart_write(path, charts, waves ? 3 : 1, error) &&

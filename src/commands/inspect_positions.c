@@ -52,7 +52,7 @@ int inspect_positions(int argc, char **argv) {
     const Program program = {
         "inspect positions",
         "Draws the position scheme of a model: its table, similarity and decay with distance,\n"
-        "wavelengths, or biases. PNG and SVG pictures, and their numbers as CSV.",
+        "wavelengths, or biases. SVG pictures, and their numbers as CSV.",
         "./inspect positions runs/tiny --output pictures\n"
         "./inspect positions configs/tiny.json --set model.position.type=alibi",
         options};

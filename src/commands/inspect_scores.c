@@ -35,17 +35,17 @@ static void maps_free(Maps *maps) {
     free(maps->titles);
 }
 
-/* NAME.png with all panels, NAME.csv with a line per panel and query. */
+/* NAME.svg with all panels, NAME.csv with a line per panel and query. */
 static bool maps_write(const Maps *maps, const char *name, const char *what, HeatColors colors,
                        Error *error) {
     int64_t T = maps->subject->count;
     char *title = string_format("%s: %s", maps->title, what);
-    char *png = string_format("%s.png", name), *csv = string_format("%s.csv", name);
+    char *svg = string_format("%s.svg", name), *csv = string_format("%s.csv", name);
     const char *const *labels = (const char *const *)maps->subject->labels;
     HeatMap map = {.title = title,
-                   .bar_title = colors == HEAT_SEQUENTIAL ? "weight" : "share of the score",
-                   .x = {.title = "looks at (key)", .labels = labels},
-                   .y = {.title = "word (query)", .labels = labels},
+                   .bar_title = colors == HEAT_SEQUENTIAL ? "weight" : "part of the score",
+                   .x = {.title = "token looked at (key)", .labels = labels},
+                   .y = {.title = "token that looks (query)", .labels = labels},
                    .colors = colors,
                    .limited = colors == HEAT_SEQUENTIAL,
                    .low = 0,
@@ -63,7 +63,7 @@ static bool maps_write(const Maps *maps, const char *name, const char *what, Hea
         for (int64_t i = 0; i < T; i++)
             rows[n * T + i] = string_format("%s: %s", maps->titles[n], labels[i]);
     }
-    const char *path = inspect_path(maps->folder, png);
+    const char *path = inspect_path(maps->folder, svg);
     bool written = heat_map_write(path, &map, error) &&
                    csv_write_matrix(inspect_path(maps->folder, csv), all, maps->count * T, T,
                                     (const char *const *)rows, labels, error);
@@ -72,7 +72,7 @@ static bool maps_write(const Maps *maps, const char *name, const char *what, Hea
     free(rows);
     free(all);
     free(title);
-    free(png);
+    free(svg);
     free(csv);
     return written;
 }

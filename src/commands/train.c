@@ -272,7 +272,7 @@ static void on_saved(void *context, int64_t step) {
     (void)step;
     Session *s = context;
     Error ignored; /* a picture that cannot be drawn must not end a training */
-    loss_chart_from_log(s->run.log, s->run.loss_chart, &ignored);
+    loss_chart_from_log(s->run.log, path_name(s->run.path), s->run.loss_chart, &ignored);
 }
 
 static void on_other_data(void *context) {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "pictures/svg.h"
+
 bool range_is_empty(const Range *range) {
     return range->low > range->high;
 }
@@ -122,4 +124,94 @@ void ticks_given(Ticks *ticks, Range range, const double *values, int count) {
         tick_number(ticks->labels[ticks->count], values[i], 6);
         tick_add(ticks, values[i]);
     }
+}
+
+/* ---- an axis in its place ---- */
+
+static const char *frame_color = "#888888", *grid_color = "#e3e3e3";
+enum { TITLE_ROOM = 22, MARK = 5, NAME_PIXELS = 13 };
+
+double axis_pixel(const Axis *axis, double value) {
+    Range range = axis->range;
+    double share = axis->logarithmic ? log(value / range.low) / log(range.high / range.low)
+                                     : (value - range.low) / (range.high - range.low);
+    /* Values far outside of a limited axis must not become coordinates with 300 digits. */
+    return axis->start + fmax(-10, fmin(share, 10)) * (axis->end - axis->start);
+}
+
+static int64_t label_count(const Axis *axis) {
+    return axis->names ? axis->name_count : axis->ticks.count;
+}
+
+static double widest_label(const Axis *axis) {
+    double widest = 0;
+    for (int64_t i = 0; i < label_count(axis); i++)
+        widest = fmax(widest, svg_text_width(SVG_SMALL,
+                                             axis->names ? axis->names[i] : axis->ticks.labels[i]));
+    return fmin(widest, 220);
+}
+
+static double name_pixels(const Axis *axis) {
+    return fabs(axis_pixel(axis, 1) - axis_pixel(axis, 0));
+}
+
+static bool is_turned(const Axis *axis, double pixels) {
+    return axis->names && widest_label(axis) + 8 > pixels;
+}
+
+double axis_room_left(const Axis *axis) {
+    return 12 + widest_label(axis) + (axis->title ? TITLE_ROOM : 0);
+}
+
+double axis_room_below(const Axis *axis, double pixels) {
+    double labels = is_turned(axis, pixels) ? 12 + widest_label(axis) * 0.87 : 22;
+    return labels + (axis->title ? TITLE_ROOM : 0) + 8;
+}
+
+/* Every how many-th label is drawn. */
+static int64_t label_step(const Axis *axis, double room) {
+    return axis->names ? (int64_t)ceil(fmax(room, 1) / fmax(name_pixels(axis), 0.01)) : 1;
+}
+
+void axis_draw_right(FILE *out, const Axis *axis, double x) {
+    for (int i = 0; i < axis->ticks.count; i++) {
+        double y = axis_pixel(axis, axis->ticks.values[i]);
+        svg_line(out, x, y, x + MARK, y, frame_color, 1, NULL);
+        svg_text(out, x + MARK + 3, y + 4, (SvgText){.size = SVG_SMALL}, axis->ticks.labels[i]);
+    }
+}
+
+void axis_draw_left(FILE *out, const Axis *axis, double x, double far) {
+    SvgText style = {.size = SVG_SMALL, .anchor = SVG_END};
+    int64_t step = label_step(axis, NAME_PIXELS);
+    for (int64_t i = 0; i < label_count(axis); i += step) {
+        double y = axis_pixel(axis, axis->names ? (double)i : axis->ticks.values[i]);
+        if (!isnan(far)) svg_line(out, x, y, far, y, grid_color, 1, NULL);
+        svg_line(out, x - MARK, y, x, y, frame_color, 1, NULL);
+        svg_text(out, x - MARK - 3, y + 4, style,
+                 axis->names ? axis->names[i] : axis->ticks.labels[i]);
+    }
+    style = (SvgText){.size = SVG_NORMAL, .anchor = SVG_MIDDLE, .rotate = -90};
+    if (axis->title)
+        svg_text(out, x - axis_room_left(axis) + 14, (axis->start + axis->end) / 2, style,
+                 axis->title);
+}
+
+void axis_draw_below(FILE *out, const Axis *axis, double y, double far) {
+    double pixels = axis->names ? name_pixels(axis) : 0;
+    SvgText style = {.size = SVG_SMALL, .anchor = SVG_MIDDLE};
+    bool turned = is_turned(axis, pixels);
+    if (turned) style = (SvgText){.size = SVG_SMALL, .anchor = SVG_END, .rotate = -60};
+    int64_t step = label_step(axis, turned ? NAME_PIXELS : 0);
+    for (int64_t i = 0; i < label_count(axis); i += step) {
+        double x = axis_pixel(axis, axis->names ? (double)i : axis->ticks.values[i]);
+        if (!isnan(far)) svg_line(out, x, y, x, far, grid_color, 1, NULL);
+        svg_line(out, x, y, x, y + MARK, frame_color, 1, NULL);
+        svg_text(out, turned ? x + 4 : x, y + (turned ? 14 : 18), style,
+                 axis->names ? axis->names[i] : axis->ticks.labels[i]);
+    }
+    style = (SvgText){.size = SVG_NORMAL, .anchor = SVG_MIDDLE};
+    if (axis->title)
+        svg_text(out, (axis->start + axis->end) / 2, y + axis_room_below(axis, pixels) - 10, style,
+                 axis->title);
 }

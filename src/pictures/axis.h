@@ -1,9 +1,11 @@
-/* What every picture with numbers on its edges needs: the range of the data, and round numbers
- * inside it with their labels. */
+/* What every picture has at its edges: the range of the data, round numbers inside it with their labels
+ * or names in their place, and the drawing of both. */
 #ifndef TINYLM_PICTURES_AXIS_H
 #define TINYLM_PICTURES_AXIS_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 
 /* A closed interval. Starts empty, grows over the data. */
 typedef struct Range {
@@ -40,5 +42,32 @@ void ticks_given(Ticks *ticks, Range range, const double *values, int count);
 
 /* The shortest usual form of a number with up to `digits` significant digits: 0.25, 1200, 1e-7. */
 void tick_number(char label[TICK_LABEL_SIZE], double value, int digits);
+
+/* ---- an axis in its place ---- */
+
+typedef struct Axis {
+    const char *title; /* NULL: none */
+    Range range;       /* widened */
+    bool logarithmic;
+    double start, end;        /* pixels where range.low and range.high are */
+    Ticks ticks;              /* unless there are names: */
+    const char *const *names; /* of the values 0, 1, 2, …; NULL: numbers */
+    int64_t name_count;
+} Axis;
+
+/* The pixel of a value; a little past the ends at most. */
+double axis_pixel(const Axis *axis, double value);
+
+/* How far labels and title reach outwards, in pixels. Names below a picture that have less than
+ * `pixels` each are turned. */
+double axis_room_left(const Axis *axis);
+double axis_room_below(const Axis *axis, double pixels);
+
+/* Draws marks, labels and title to the left of x or below y, or marks and numbers to the right of x.
+ * Numbers get a line across the data to `far` unless that is NAN. Names that have no room between their
+ * neighbours are left out. */
+void axis_draw_left(FILE *out, const Axis *axis, double x, double far);
+void axis_draw_right(FILE *out, const Axis *axis, double x);
+void axis_draw_below(FILE *out, const Axis *axis, double y, double far);
 
 #endif

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pictures/axis.h"
+#include <stb_image_write.h>
 
-static const Color ink = {34, 34, 34}, frame = {120, 120, 120}, missing = {190, 190, 190};
+#include "base/file.h"
+#include "pictures/axis.h"
+#include "pictures/svg.h"
 
 /* ---- colours ---- */
 
@@ -28,43 +30,44 @@ Color heat_color(HeatColors colors, double share) {
                    (uint8_t)lround(a->blue + rest * (b->blue - a->blue))};
 }
 
-static Range color_range(const HeatMap *map) {
+/* The range of the colours of panels [first, end). */
+static Range color_range(const HeatMap *map, int64_t first, int64_t end) {
     Range range = RANGE_EMPTY;
-    if (map->limited) {
-        range = (Range){map->low, map->high};
-    } else {
-        for (int64_t p = 0; p < map->panel_count; p++)
-            for (int64_t i = 0; i < map->rows * map->columns; i++)
-                range_add(&range, map->panels[p][i]);
-        if (range_is_empty(&range)) range = (Range){0, 1};
-        if (map->colors == HEAT_DIVERGING) {
-            double size = fmax(fabs(range.low), fabs(range.high));
-            range = (Range){-size, size};
+    for (int64_t p = first; p < end; p++)
+        for (int64_t i = 0; i < map->rows * map->columns; i++) {
+            double value = map->panels[p][i];
+            if (map->limited) value = fmin(fmax(value, map->low), map->high);
+            if (isfinite(map->panels[p][i])) range_add(&range, value);
         }
-    }
+    if (range_is_empty(&range)) range = (Range){0, 1};
+    if (map->colors == HEAT_DIVERGING) range_add(&range, 0);
     range_widen(&range);
     return range;
 }
 
+static Color color_of(const HeatMap *map, Range range, double value) {
+    if (isnan(value)) return (Color){190, 190, 190};
+    double strongest = fmax(fabs(range.low), fabs(range.high));
+    return heat_color(map->colors, map->colors == HEAT_DIVERGING
+                                       ? 0.5 + value / strongest / 2
+                                       : (value - range.low) / (range.high - range.low));
+}
+
 /* ---- layout ---- */
 
-enum { LABEL = 2, TITLE = 3, GAP = 8 }; /* pixels per dot of the font; pixels between things */
+enum { GAP = 16, BAR_WIDTH = 14 }; /* pixels */
 
 typedef struct Layout {
     int64_t block_rows, block_columns; /* cells of the matrix averaged into one cell drawn */
     int64_t rows, columns;             /* cells drawn per panel */
     int64_t cell_width, cell_height;   /* pixels */
-    int64_t panel_width, panel_height; /* pixels */
     int64_t across, down;              /* panels */
-    int64_t left, top, step_x, step_y; /* of the first panel, and from panel to panel */
-    int64_t bar_left, bar_top, bar_height;
-    bool upwards; /* column labels are turned */
-    Range range;
-    Ticks bar_ticks;
-    int64_t width, height;
+    double panel_width, panel_height;  /* pixels */
+    double left, top, step_x, step_y;  /* of the first panel, and from panel to panel */
+    double width, height;
+    Axis x, y;   /* of the first panel */
+    Range range; /* of the colours that panels share */
 } Layout;
-
-static const int64_t bar_width = 22;
 
 static int64_t at_least(int64_t value, int64_t low) {
     return value < low ? low : value;
@@ -77,46 +80,28 @@ static int64_t divide_rounded(int64_t a, int64_t b) {
     return (a + b / 2) / b;
 }
 
-/* How many cells of the matrix share one pixel when there are too many. */
-static int64_t block_size(int64_t count, int64_t pixels) {
-    return at_least(divide_rounded(count, pixels), 1);
-}
-
 /* Cells as large as `pixels` allow; those with names large enough to read the names. */
 static int64_t cell_size(int64_t count, int64_t pixels, bool named) {
     int64_t size = at_most(at_least(divide_rounded(pixels, count), 1), named ? 56 : 64);
-    if (named && count <= 48) size = at_least(size, canvas_text_height(LABEL) + 4);
-    return size;
+    return named && count <= 48 ? at_least(size, 18) : size;
 }
 
-static int64_t widest_label(const HeatAxis *axis, int64_t count) {
-    int64_t widest = 0;
-    for (int64_t i = 0; axis->labels && i < count; i++)
-        widest = at_least(canvas_text_width(LABEL, axis->labels[i]), widest);
-    if (axis->labels) return at_most(widest, 220);
-    double step = axis->step == 0 ? 1 : axis->step;
-    char first[TICK_LABEL_SIZE], last[TICK_LABEL_SIZE];
-    tick_number(first, axis->first, 6);
-    tick_number(last, axis->first + step * (double)(count - 1), 6);
-    return at_least(canvas_text_width(LABEL, first), canvas_text_width(LABEL, last));
-}
-
-static int64_t widest_title(const HeatMap *map) {
-    int64_t widest = 0;
+static double widest_title(const HeatMap *map) {
+    double widest = 0;
     for (int64_t p = 0; map->panel_titles && p < map->panel_count; p++)
-        widest = at_least(canvas_text_width(LABEL, map->panel_titles[p]), widest);
+        widest = fmax(widest, svg_text_width(SVG_SMALL, map->panel_titles[p]));
     return widest;
 }
 
-static void place_panels(Layout *layout, const HeatMap *map) {
+static void size_panels(Layout *layout, const HeatMap *map) {
     layout->across = map->panels_per_row;
     if (layout->across <= 0) layout->across = (int64_t)ceil(sqrt((double)map->panel_count));
     layout->across = at_most(layout->across, map->panel_count);
     layout->down = (map->panel_count + layout->across - 1) / layout->across;
-    int64_t most = at_least(at_least(layout->across, layout->down), 1);
-    int64_t pixels = most == 1 ? 720 : at_least(840 / most, at_least(72, widest_title(map) + 8));
-    layout->block_rows = block_size(map->rows, pixels);
-    layout->block_columns = block_size(map->columns, pixels);
+    int64_t most = at_least(layout->across, layout->down);
+    int64_t pixels = most == 1 ? 720 : at_least(840 / most, 72);
+    layout->block_rows = at_least(divide_rounded(map->rows, pixels), 1);
+    layout->block_columns = at_least(divide_rounded(map->columns, pixels), 1);
     layout->rows = (map->rows + layout->block_rows - 1) / layout->block_rows;
     layout->columns = (map->columns + layout->block_columns - 1) / layout->block_columns;
     layout->cell_width = cell_size(layout->columns, pixels, map->x.labels && most == 1);
@@ -124,43 +109,106 @@ static void place_panels(Layout *layout, const HeatMap *map) {
     if (map->rows == map->columns)
         layout->cell_width = layout->cell_height =
             at_least(layout->cell_width, layout->cell_height);
-    layout->panel_width = layout->columns * layout->cell_width;
-    layout->panel_height = layout->rows * layout->cell_height;
+    layout->panel_width = (double)(layout->columns * layout->cell_width);
+    layout->panel_height = (double)(layout->rows * layout->cell_height);
+}
+
+/* Cell n is around the number first + n, or the name number n. */
+static Axis cell_axis(const HeatAxis *wish, int64_t count, double start, double end) {
+    double first = wish->labels ? 0 : wish->first;
+    Axis axis = {.title = wish->title,
+                 .range = {first - 0.5, first + (double)count - 0.5},
+                 .start = start,
+                 .end = end,
+                 .names = wish->labels,
+                 .name_count = count};
+    int64_t most = at_least(at_most((int64_t)(fabs(end - start) / 40), TICKS_MAX), 2);
+    if (!wish->labels) ticks_linear(&axis.ticks, axis.range, (int)at_most(most, count));
+    return axis;
+}
+
+/* A colour bar stands upright between two pixels. */
+static Axis bar_axis(Range range, double top, double bottom) {
+    Axis axis = {.range = range, .start = bottom, .end = top};
+    ticks_linear(&axis.ticks, range, (int)fmax(2, fmin((bottom - top) / 30, 9)));
+    return axis;
+}
+
+static Range panel_range(const Layout *layout, const HeatMap *map, int64_t p) {
+    return map->scale_per_panel ? color_range(map, p, p + 1) : layout->range;
+}
+
+static double bar_height(const Layout *layout, const HeatMap *map) {
+    if (map->scale_per_panel) return layout->panel_height;
+    return fmax((double)(layout->down - 1) * layout->step_y + layout->panel_height, 120);
 }
 
 static void place_everything(Layout *layout, const HeatMap *map) {
-    int64_t text = canvas_text_height(LABEL);
-    layout->range = color_range(map);
-    place_panels(layout, map);
-
-    int64_t y_labels = widest_label(&map->y, map->rows);
-    int64_t x_labels = widest_label(&map->x, map->columns);
-    layout->upwards = map->x.labels && x_labels + 6 > layout->cell_width * layout->block_columns;
-    int64_t below = (layout->upwards ? x_labels : text) + 2 * GAP;
-    int64_t panel_title = map->panel_titles ? text + GAP : 0;
-    layout->left = GAP + (map->y.title ? text + 2 * GAP : 0) + y_labels + GAP + 6;
-    layout->top = 2 * GAP + (map->title ? canvas_text_height(TITLE) + 2 * GAP : 0) + panel_title;
-    layout->step_x = at_least(layout->panel_width, widest_title(map)) + 2 * GAP;
-    layout->step_y = layout->panel_height + GAP + at_least(panel_title, GAP);
-    int64_t right = layout->left + layout->across * layout->step_x;
-    int64_t bottom = layout->top + (layout->down - 1) * layout->step_y + layout->panel_height;
-
-    layout->bar_left = right + GAP;
-    layout->bar_top = layout->top;
-    layout->bar_height = at_least(bottom - layout->top, 120);
-    ticks_linear(&layout->bar_ticks, layout->range, (int)at_most(layout->bar_height / 45, 9));
-    int64_t bar_labels = 0;
-    for (int i = 0; i < layout->bar_ticks.count; i++)
-        bar_labels = at_least(canvas_text_width(LABEL, layout->bar_ticks.labels[i]), bar_labels);
-    layout->width = layout->bar_left + bar_width + 2 * GAP + bar_labels + GAP +
-                    (map->bar_title ? text + GAP : 0);
-    int64_t title = map->title ? canvas_text_width(TITLE, map->title) + 4 * GAP : 0;
-    layout->width = at_least(layout->width, title);
-    layout->height = at_least(bottom, layout->bar_top + layout->bar_height) + below +
-                     (map->x.title ? text + GAP : 0) + GAP;
+    size_panels(layout, map);
+    Axis y = cell_axis(&map->y, map->rows, 0, layout->panel_height);
+    layout->left = axis_room_left(&y) + 4;
+    layout->top = GAP + (map->title ? 28 : 0) + (map->panel_titles ? 20 : 0);
+    layout->x = cell_axis(&map->x, map->columns, layout->left, layout->left + layout->panel_width);
+    layout->y = cell_axis(&map->y, map->rows, layout->top, layout->top + layout->panel_height);
+    layout->step_x = fmax(layout->panel_width, widest_title(map)) + GAP;
+    layout->step_y = layout->panel_height + GAP + (map->panel_titles ? 12 : 0);
+    double bars = 0, height = bar_height(layout, map);
+    layout->range = color_range(map, 0, map->panel_count);
+    for (int64_t p = 0; p < map->panel_count; p++) {
+        Axis bar = bar_axis(panel_range(layout, map, p), 0, height);
+        bars = fmax(bars, BAR_WIDTH + axis_room_left(&bar));
+        if (!map->scale_per_panel) break;
+    }
+    layout->step_x += map->scale_per_panel ? bars : 0;
+    layout->width = layout->left + (double)layout->across * layout->step_x +
+                    (map->scale_per_panel ? 0 : bars) + (map->bar_title ? 28 : GAP);
+    if (map->title)
+        layout->width = fmax(layout->width, svg_text_width(SVG_LARGE, map->title) + 2 * GAP);
+    double bottom = layout->top + fmax(height, (double)(layout->down - 1) * layout->step_y +
+                                                   layout->panel_height);
+    layout->height =
+        bottom + axis_room_below(&layout->x, layout->panel_width / (double)map->columns);
 }
 
 /* ---- drawing ---- */
+
+typedef struct Bytes {
+    uint8_t *data;
+    size_t size;
+} Bytes;
+
+static void bytes_add(void *context, void *data, int count) {
+    Bytes *bytes = context;
+    bytes->data = reallocate(bytes->data, bytes->size + (size_t)count, 1);
+    memcpy(bytes->data + bytes->size, data, (size_t)count);
+    bytes->size += (size_t)count;
+}
+
+/* An image of (rows, columns) pixels as PNG in base64 (RFC 4648), stretched over a rectangle with a thin
+ * frame. */
+static void draw_image(FILE *out, double x, double y, double width, double height,
+                       const Color *pixels, int64_t rows, int64_t columns) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    Bytes png = {NULL, 0};
+    if (!stbi_write_png_to_func(bytes_add, &png, (int)columns, (int)rows, 3, pixels,
+                                3 * (int)columns))
+        out_of_memory((uint64_t)(rows * columns), sizeof *pixels);
+    svg_rectangle(out, x - 1, y - 1, width + 2, height + 2, "#888888");
+    fprintf(out,
+            "<image x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+            "preserveAspectRatio=\"none\" image-rendering=\"pixelated\" "
+            "href=\"data:image/png;base64,",
+            x, y, width, height);
+    for (size_t i = 0; i < png.size; i += 3) {
+        uint32_t left = (uint32_t)(png.size - i), bits = (uint32_t)png.data[i] << 16;
+        if (left > 1) bits |= (uint32_t)png.data[i + 1] << 8;
+        if (left > 2) bits |= png.data[i + 2];
+        for (uint32_t k = 0; k < 4; k++)
+            fputc(k > left ? '=' : digits[bits >> (18 - 6 * k) & 63], out);
+    }
+    fputs("\"/>\n", out);
+    free(png.data);
+}
 
 /* The mean of the finite numbers in a block of cells; NaN when there are none. */
 static double block_mean(const HeatMap *map, const Layout *layout, const double *panel, int64_t row,
@@ -178,122 +226,53 @@ static double block_mean(const HeatMap *map, const Layout *layout, const double 
     return count ? sum / (double)count : NAN;
 }
 
-static void draw_cells(Canvas *canvas, const HeatMap *map, const Layout *layout, int64_t p,
-                       int64_t left, int64_t top) {
+static void draw_cells(FILE *out, const HeatMap *map, const Layout *layout, const double *panel,
+                       Range range, double left, double top) {
+    int64_t width = layout->columns * layout->cell_width;
+    int64_t height = layout->rows * layout->cell_height;
+    Color *pixels = allocate((uint64_t)(width * height), sizeof *pixels);
     for (int64_t row = 0; row < layout->rows; row++)
         for (int64_t column = 0; column < layout->columns; column++) {
-            double value = block_mean(map, layout, map->panels[p], row, column);
-            double share = (value - layout->range.low) / (layout->range.high - layout->range.low);
-            Color color = isnan(value) ? missing : heat_color(map->colors, share);
-            canvas_fill(canvas, left + column * layout->cell_width, top + row * layout->cell_height,
-                        layout->cell_width, layout->cell_height, color);
+            Color color = color_of(map, range, block_mean(map, layout, panel, row, column));
+            Color *cell = pixels + row * layout->cell_height * width + column * layout->cell_width;
+            for (int64_t y = 0; y < layout->cell_height; y++)
+                for (int64_t x = 0; x < layout->cell_width; x++) cell[y * width + x] = color;
         }
-    canvas_outline(canvas, left, top, layout->panel_width, layout->panel_height, frame);
+    draw_image(out, left, top, layout->panel_width, layout->panel_height, pixels, height, width);
+    free(pixels);
 }
 
-/* Which cells get a label: every n-th, n a round number, such that labels keep their distance. */
-static int64_t label_step(int64_t pixels_per_label, double pixels_per_cell) {
-    static const int64_t multiples[] = {1, 2, 5};
-    for (int64_t decade = 1;; decade *= 10)
-        for (int i = 0; i < 3; i++)
-            if ((double)(multiples[i] * decade) * pixels_per_cell >= (double)pixels_per_label)
-                return multiples[i] * decade;
+static void draw_bar(FILE *out, const HeatMap *map, Range range, double left, double top,
+                     double height) {
+    enum { STEPS = 256 };
+    Color pixels[STEPS];
+    for (int i = 0; i < STEPS; i++)
+        pixels[i] = color_of(map, range, range.high + (i + 0.5) / STEPS * (range.low - range.high));
+    draw_image(out, left, top, BAR_WIDTH, height, pixels, STEPS, 1);
+    Axis axis = bar_axis(range, top, top + height);
+    axis_draw_right(out, &axis, left + BAR_WIDTH);
 }
 
-static const char *cell_label(const HeatAxis *axis, int64_t n, char number[TICK_LABEL_SIZE]) {
-    if (axis->labels) return axis->labels[n];
-    tick_number(number, axis->first + (double)n * (axis->step == 0 ? 1 : axis->step), 6);
-    return number;
-}
-
-static void draw_x_labels(Canvas *canvas, const HeatMap *map, const Layout *layout, int64_t left,
-                          int64_t bottom) {
-    double per_cell = (double)layout->cell_width / (double)layout->block_columns;
-    int64_t room =
-        layout->upwards ? canvas_text_height(LABEL) + 2 : widest_label(&map->x, map->columns) + 14;
-    if (map->x.labels && !layout->upwards) room = 1; /* they fit: place_everything has looked */
-    int64_t step = label_step(room, per_cell);
-    for (int64_t n = 0; n < map->columns; n += step) {
-        char number[TICK_LABEL_SIZE];
-        const char *label = cell_label(&map->x, n, number);
-        int64_t center = left + (int64_t)(((double)n + 0.5) * per_cell);
-        int64_t width = canvas_text_width(LABEL, label);
-        canvas_fill(canvas, center, bottom + 1, 1, 5, frame);
-        /* It must not run into the first label of the next panel. */
-        bool sticks_out = center + width / 2 > left + layout->panel_width + 2;
-        if (sticks_out && !layout->upwards && layout->across > 1) continue;
-        if (layout->upwards)
-            canvas_text_upwards(canvas, center - canvas_text_height(LABEL) / 2 + 1,
-                                bottom + GAP + width, LABEL, ink, label);
-        else
-            canvas_text(canvas, center - width / 2, bottom + GAP, LABEL, ink, label);
-    }
-}
-
-static void draw_y_labels(Canvas *canvas, const HeatMap *map, const Layout *layout, int64_t left,
-                          int64_t top) {
-    double per_cell = (double)layout->cell_height / (double)layout->block_rows;
-    int64_t text = canvas_text_height(LABEL);
-    int64_t step = label_step(text + (map->y.labels ? 2 : 22), per_cell);
-    for (int64_t n = 0; n < map->rows; n += step) {
-        char number[TICK_LABEL_SIZE];
-        const char *label = cell_label(&map->y, n, number);
-        int64_t center = top + (int64_t)(((double)n + 0.5) * per_cell);
-        canvas_fill(canvas, left - 6, center, 5, 1, frame);
-        canvas_text(canvas, left - 6 - 4 - canvas_text_width(LABEL, label), center - text / 2 + 1,
-                    LABEL, ink, label);
-    }
-}
-
-static void draw_bar(Canvas *canvas, const HeatMap *map, const Layout *layout) {
-    int64_t left = layout->bar_left, top = layout->bar_top, height = layout->bar_height;
-    for (int64_t y = 0; y < height; y++)
-        canvas_fill(canvas, left, top + y, bar_width, 1,
-                    heat_color(map->colors, 1 - ((double)y + 0.5) / (double)height));
-    canvas_outline(canvas, left, top, bar_width, height, frame);
-    Range range = layout->range;
-    for (int i = 0; i < layout->bar_ticks.count; i++) {
-        double share = (layout->bar_ticks.values[i] - range.low) / (range.high - range.low);
-        int64_t y = top + height - 1 - (int64_t)(share * (double)(height - 1));
-        canvas_fill(canvas, left + bar_width + 1, y, 5, 1, frame);
-        canvas_text(canvas, left + bar_width + GAP + 2, y - canvas_text_height(LABEL) / 2 + 1,
-                    LABEL, ink, layout->bar_ticks.labels[i]);
-    }
-    if (!map->bar_title) return;
-    int64_t length = canvas_text_width(LABEL, map->bar_title);
-    canvas_text_upwards(canvas, layout->width - GAP - canvas_text_height(LABEL) - 2,
-                        top + (height + length) / 2, LABEL, ink, map->bar_title);
-}
-
-static void draw_titles(Canvas *canvas, const HeatMap *map, const Layout *layout) {
-    int64_t right = layout->left + layout->across * layout->step_x - 2 * GAP;
-    int64_t bottom =
-        layout->top + layout->down * layout->step_y - (layout->step_y - layout->panel_height);
-    if (map->title)
-        canvas_text(canvas,
-                    at_least((layout->width - canvas_text_width(TITLE, map->title)) / 2, GAP),
-                    2 * GAP, TITLE, ink, map->title);
-    if (map->x.title)
-        canvas_text(canvas, (layout->left + right - canvas_text_width(LABEL, map->x.title)) / 2,
-                    layout->height - GAP - canvas_text_height(LABEL), LABEL, ink, map->x.title);
-    if (map->y.title)
-        canvas_text_upwards(canvas, GAP,
-                            (layout->top + bottom + canvas_text_width(LABEL, map->y.title)) / 2,
-                            LABEL, ink, map->y.title);
-}
-
-static void draw_panel(Canvas *canvas, const HeatMap *map, const Layout *layout, int64_t p) {
-    int64_t left = layout->left + p % layout->across * layout->step_x;
-    int64_t top = layout->top + p / layout->across * layout->step_y;
-    draw_cells(canvas, map, layout, p, left, top);
-    if (map->panel_titles) {
-        int64_t width = canvas_text_width(LABEL, map->panel_titles[p]);
-        canvas_text(canvas, left + (layout->panel_width - width) / 2,
-                    top - canvas_text_height(LABEL) - 4, LABEL, ink, map->panel_titles[p]);
-    }
-    bool lowest = p + layout->across >= map->panel_count;
-    if (lowest) draw_x_labels(canvas, map, layout, left, top + layout->panel_height);
-    if (p % layout->across == 0) draw_y_labels(canvas, map, layout, left, top);
+static void draw_panel(FILE *out, const HeatMap *map, const Layout *layout, int64_t p) {
+    double right = (double)(p % layout->across) * layout->step_x;
+    double down = (double)(p / layout->across) * layout->step_y;
+    double left = layout->left + right, top = layout->top + down;
+    Range range = panel_range(layout, map, p);
+    draw_cells(out, map, layout, map->panels[p], range, left, top);
+    SvgText style = {.size = SVG_SMALL, .anchor = SVG_MIDDLE};
+    if (map->panel_titles)
+        svg_text(out, left + layout->panel_width / 2, top - 6, style, map->panel_titles[p]);
+    Axis x = layout->x, y = layout->y;
+    x.start += right, x.end += right, y.start += down, y.end += down;
+    x.title = y.title = NULL; /* one for all panels */
+    if (p + layout->across >= map->panel_count)
+        axis_draw_below(out, &x, top + layout->panel_height, NAN);
+    if (p % layout->across == 0) axis_draw_left(out, &y, left, NAN);
+    if (map->scale_per_panel)
+        draw_bar(out, map, range, left + layout->panel_width + 8, top, layout->panel_height);
+    else if (p == 0)
+        draw_bar(out, map, range, layout->left + (double)layout->across * layout->step_x,
+                 layout->top, bar_height(layout, map));
 }
 
 bool heat_map_write(const char *path, const HeatMap *map, Error *error) {
@@ -304,11 +283,22 @@ bool heat_map_write(const char *path, const HeatMap *map, Error *error) {
     if (layout.width > 8000 || layout.height > 8000)
         return error_set(error, "%s: %lld panels do not fit into one picture; draw fewer", path,
                          (long long)map->panel_count);
-    Canvas canvas = canvas_new(layout.width, layout.height);
-    for (int64_t p = 0; p < map->panel_count; p++) draw_panel(&canvas, map, &layout, p);
-    draw_bar(&canvas, map, &layout);
-    draw_titles(&canvas, map, &layout);
-    bool done = canvas_write_png(&canvas, path, error);
-    canvas_free(&canvas);
-    return done;
+    FileWriter writer;
+    if (!file_writer_open(&writer, path, error)) return false;
+    FILE *out = writer.stream;
+    svg_begin(out, layout.width, layout.height);
+    for (int64_t p = 0; p < map->panel_count; p++) draw_panel(out, map, &layout, p);
+    SvgText style = {.size = SVG_LARGE, .anchor = SVG_MIDDLE, .bold = 1};
+    if (map->title) svg_text(out, layout.width / 2, 26, style, map->title);
+    double middle = layout.left + ((double)layout.across * layout.step_x - GAP) / 2;
+    style = (SvgText){.size = SVG_NORMAL, .anchor = SVG_MIDDLE};
+    if (map->x.title) svg_text(out, middle, layout.height - 12, style, map->x.title);
+    style.rotate = -90;
+    middle = layout.top + ((double)layout.down * layout.step_y - GAP) / 2;
+    if (map->y.title) svg_text(out, 16, middle, style, map->y.title);
+    if (map->bar_title)
+        svg_text(out, layout.width - 10, layout.top + bar_height(&layout, map) / 2, style,
+                 map->bar_title);
+    svg_end(out);
+    return file_writer_commit(&writer, NULL, error);
 }

@@ -1,6 +1,6 @@
-/* Heat maps: matrices of numbers as colours, in one PNG with title, axes, tick labels and a colour
- * bar. One panel, or a grid of panels of the same shape (one per layer and head) that share axes
- * and colour bar. The same map always gives the same bytes. */
+/* Heat maps: matrices of numbers as colours, in one SVG with title, axes, labels and colour bars; the
+ * cells are PNG images inside it. One panel, or a grid of panels of the same shape (one per layer and
+ * head) that share axes and colour bar. The same map always gives the same bytes. */
 #ifndef TINYLM_PICTURES_HEAT_MAP_H
 #define TINYLM_PICTURES_HEAT_MAP_H
 
@@ -8,25 +8,31 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "pictures/canvas.h"
+
+typedef struct Color {
+    uint8_t red, green, blue;
+} Color;
 
 typedef enum HeatColors {
     HEAT_SEQUENTIAL, /* dark violet, blue, green, yellow (viridis): the more, the brighter */
-    HEAT_DIVERGING   /* blue below zero, white at zero, red above; the scale is symmetric */
+    HEAT_DIVERGING   /* blue below zero, white at zero, red above, of the same strength */
 } HeatColors;
 
 typedef struct HeatAxis {
     const char *title; /* NULL: none */
     const char *const
-        *labels;        /* one per column or row, such as the tokens of a sentence; or NULL: */
-    double first, step; /* cell n stands for the number first + n·step (step 0 means 1) */
+        *labels;  /* one per column or row, such as the tokens of a sentence; or NULL: */
+    double first; /* cell n stands for the number first + n */
 } HeatAxis;
 
 typedef struct HeatMap {
     const char *title, *bar_title;
     HeatAxis x, y; /* x: columns, from the left; y: rows, from the top */
     HeatColors colors;
-    bool limited; /* colours run from low to high; otherwise over the finite numbers there are */
+    /* Colours run over the finite numbers there are, and 0 for diverging ones: of all panels, or of each
+     * panel with a colour bar of its own. What lies outside of the limits has the colour at the limit. */
+    bool scale_per_panel;
+    bool limited;
     double low, high;
     int64_t rows, columns;
     const double *const *panels; /* each [rows][columns]; what is not finite is drawn in grey */
@@ -40,7 +46,7 @@ typedef struct HeatMap {
  * than fit, or the file cannot be written; then there is no file. */
 bool heat_map_write(const char *path, const HeatMap *map, Error *error);
 
-/* The colour for a share from 0 (low) to 1 (high). */
+/* The colour for a share from 0 (low) to 1 (high) of a scale; for diverging colours 0.5 is zero. */
 Color heat_color(HeatColors colors, double share);
 
 #endif

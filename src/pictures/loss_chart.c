@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "pictures/csv.h"
 #include "pictures/svg_chart.h"
 
@@ -42,14 +41,16 @@ static bool read_curves(const CsvTable *log, Curve curves[COLUMN_COUNT], Error *
     return true;
 }
 
-static char *draw_curves(const Curve curves[COLUMN_COUNT], const char *path, Error *error) {
+static bool draw_curves(const Curve curves[COLUMN_COUNT], const char *name, const char *path,
+                        Error *error) {
     const Curve *train = &curves[TRAIN_LOSS], *valid = &curves[VALID_LOSS];
     ChartSeries losses[] = {
         {"training", train->steps, train->values, train->count, false},
         {"validation", valid->steps, valid->values, valid->count, valid->count <= 60}};
     const Curve *rate = &curves[LEARNING_RATE];
     ChartSeries rates[] = {{"learning rate", rate->steps, rate->values, rate->count, false}};
-    Chart charts[] = {{.title = "Loss",
+    char *title = string_format("Loss of %s", name);
+    Chart charts[] = {{.title = title,
                        .x = {.title = "step"},
                        .y = {.title = "cross-entropy (nats per token)"},
                        .series = losses,
@@ -59,28 +60,24 @@ static char *draw_curves(const Curve curves[COLUMN_COUNT], const char *path, Err
                        .series = rates,
                        .series_count = 1,
                        .height = 200}};
-    return svg_chart_text(path, charts, rate->count > 0 ? 2 : 1, error);
+    bool done = svg_chart_write(path, charts, rate->count > 0 ? 2 : 1, error);
+    free(title);
+    return done;
 }
 
-char *loss_chart_text(const char *log_csv_path, Error *error) {
+bool loss_chart_from_log(const char *log_csv_path, const char *name, const char *svg_path,
+                         Error *error) {
     CsvTable log;
-    Curve curves[COLUMN_COUNT];
-    char *svg = NULL;
+    bool done = false;
     if (csv_read(&log, log_csv_path, error)) {
+        Curve curves[COLUMN_COUNT];
         int64_t rows = log.rows + 1;
         double *memory = allocate((uint64_t)rows, 2 * COLUMN_COUNT * sizeof(double));
         for (int c = 0; c < COLUMN_COUNT; c++)
             curves[c] = (Curve){memory + 2 * c * rows, memory + (2 * c + 1) * rows, 0};
-        if (read_curves(&log, curves, error)) svg = draw_curves(curves, log_csv_path, error);
+        done = read_curves(&log, curves, error) && draw_curves(curves, name, svg_path, error);
         free(memory);
     }
     csv_free(&log);
-    return svg;
-}
-
-bool loss_chart_from_log(const char *log_csv_path, const char *svg_path, Error *error) {
-    char *svg = loss_chart_text(log_csv_path, error);
-    bool done = svg && file_write(svg_path, svg, strlen(svg), error);
-    free(svg);
     return done;
 }

@@ -6,12 +6,11 @@
 
 #include "base/error.h"
 
-/* Draws training and validation loss against the step, and below it the learning rate, from the
+/* Draws, for the run of that name, training and validation loss against the step, and below it the learning rate, from the
  * columns step, train_loss, valid_loss and learning_rate of a log (found by name in its first line;
  * an empty field was not measured). Errors: the log cannot be read, lacks a column, holds something
  * that is no number (the message names the line), or holds no loss at all. */
-bool loss_chart_from_log(const char *log_csv_path, const char *svg_path, Error *error);
-/* The same as SVG text, which the caller frees; NULL on error. */
-char *loss_chart_text(const char *log_csv_path, Error *error);
+bool loss_chart_from_log(const char *log_csv_path, const char *name, const char *svg_path,
+                         Error *error);
 
 #endif

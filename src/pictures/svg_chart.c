@@ -9,35 +9,14 @@
 #include "pictures/axis.h"
 #include "pictures/svg.h"
 
-static const char *frame_color = "#888888", *grid_color = "#e3e3e3", *marker_color = "#666666";
+static const char *frame_color = "#888888", *marker_color = "#666666";
 
-/* Where things are: the rectangle of the data inside a picture, and how values map to it. */
+/* Where things are: the data area inside a picture, and the axes along it. */
 typedef struct Plot {
     double width, height;            /* of the chart, in pixels */
     double left, top, right, bottom; /* of the data area */
-    Range x, y;
-    bool log_x, log_y;
-    Ticks x_ticks, y_ticks;
+    Axis x, y;
 } Plot;
-
-static double fraction(double value, Range range, bool logarithmic) {
-    if (logarithmic) return log(value / range.low) / log(range.high / range.low);
-    return (value - range.low) / (range.high - range.low);
-}
-
-/* Values far outside of a limited axis must not become coordinates with 300 digits. */
-static double bounded(double share) {
-    return fmax(-10, fmin(share, 10));
-}
-
-static double plot_x(const Plot *plot, double value) {
-    return plot->left + bounded(fraction(value, plot->x, plot->log_x)) * (plot->right - plot->left);
-}
-
-static double plot_y(const Plot *plot, double value) {
-    return plot->bottom -
-           bounded(fraction(value, plot->y, plot->log_y)) * (plot->bottom - plot->top);
-}
 
 static double series_x(const ChartSeries *series, int64_t i) {
     return series->x ? series->x[i] : (double)i;
@@ -68,15 +47,18 @@ static Range axis_range(const ChartAxis *axis, Range data, double air) {
     return (Range){from_zero ? 0 : data.low - more, data.high + more};
 }
 
-static void axis_ticks(Ticks *ticks, const ChartAxis *axis, Range range, double pixels_per_tick,
-                       double pixels) {
-    int most = (int)fmax(2, fmin(pixels / pixels_per_tick, TICKS_MAX));
-    if (axis->ticks)
-        ticks_given(ticks, range, axis->ticks, axis->tick_count);
-    else if (axis->logarithmic)
-        ticks_log(ticks, range, most);
+/* Lays an axis between two pixels. */
+static void axis_place(Axis *axis, const ChartAxis *wish, double start, double end,
+                       double pixels_per_tick) {
+    axis->start = start;
+    axis->end = end;
+    int most = (int)fmax(2, fmin(fabs(end - start) / pixels_per_tick, TICKS_MAX));
+    if (wish->ticks)
+        ticks_given(&axis->ticks, axis->range, wish->ticks, wish->tick_count);
+    else if (wish->logarithmic)
+        ticks_log(&axis->ticks, axis->range, most);
     else
-        ticks_linear(ticks, range, most);
+        ticks_linear(&axis->ticks, axis->range, most);
 }
 
 static const double legend_row = 19, legend_sample = 34;
@@ -103,25 +85,31 @@ static bool plot_prepare(Plot *plot, const Chart *chart, double top_edge) {
     for (int m = 0; m < chart->marker_count; m++)
         range_add(chart->markers[m].vertical ? &x : &y, chart->markers[m].value);
 
+    if (chart->groups) {
+        range_add(&y, 0); /* the length of a bar is its value only when bars start at 0 */
+        x = (Range){-0.5, chart->group_count - 0.5};
+    }
+
     double legend = legend_width(chart);
-    *plot = (Plot){.log_x = chart->x.logarithmic, .log_y = chart->y.logarithmic};
+    *plot = (Plot){.x = {.title = chart->x.title,
+                         .range = chart->groups ? x : axis_range(&chart->x, x, 0.015),
+                         .logarithmic = chart->x.logarithmic,
+                         .names = chart->groups,
+                         .name_count = chart->group_count},
+                   .y = {.title = chart->y.title,
+                         .range = axis_range(&chart->y, y, chart->groups ? 0.06 : 0.04),
+                         .logarithmic = chart->y.logarithmic}};
     plot->width = chart->width ? chart->width : 800;
     plot->height = chart->height ? chart->height : 440;
     plot->top = top_edge + (chart->title ? 42 : 16);
-    plot->bottom = top_edge + plot->height - (chart->x.title ? 52 : 32);
-    double legend_height = legend > 0 ? chart->series_count * legend_row : 0;
-    if (plot->bottom - plot->top < legend_height) {
-        plot->height += legend_height - (plot->bottom - plot->top);
-        plot->bottom = plot->top + legend_height;
-    }
-    plot->x = axis_range(&chart->x, x, 0.015);
-    plot->y = axis_range(&chart->y, y, 0.04);
-    axis_ticks(&plot->y_ticks, &chart->y, plot->y, 32, plot->bottom - plot->top);
-    double label_width = 0;
-    for (int i = 0; i < plot->y_ticks.count; i++)
-        label_width = fmax(label_width, svg_text_width(SVG_SMALL, plot->y_ticks.labels[i]));
-    plot->left = (chart->y.title ? 34 : 12) + label_width + 8;
-    plot->right = fmax(plot->width - 22 - legend, plot->left + 100);
+    plot->right = plot->width - 22 - legend;
+    double below = axis_room_below(&plot->x, (plot->right - 70) / fmax(chart->group_count, 1));
+    double least = fmax(legend > 0 ? chart->series_count * legend_row : 0, 120);
+    plot->height = fmax(plot->height, plot->top - top_edge + least + below);
+    plot->bottom = top_edge + plot->height - below;
+    axis_place(&plot->y, &chart->y, plot->bottom, plot->top, 32);
+    plot->left = axis_room_left(&plot->y);
+    plot->right = fmax(plot->right, plot->left + 100);
     return true;
 }
 
@@ -135,35 +123,11 @@ static void plots_align(Plot *plots, const Chart *charts, int count) {
     for (int i = 0; i < count; i++) {
         plots[i].left = left;
         plots[i].right = right;
-        axis_ticks(&plots[i].x_ticks, &charts[i].x, plots[i].x, 72, right - left);
+        axis_place(&plots[i].x, &charts[i].x, left, right, 72);
     }
 }
 
 /* ---- drawing ---- */
-
-static void draw_frame(FILE *out, const Plot *plot, const Chart *chart) {
-    SvgText tick_style = {.size = SVG_SMALL, .anchor = SVG_MIDDLE};
-    for (int i = 0; i < plot->x_ticks.count; i++) {
-        double x = plot_x(plot, plot->x_ticks.values[i]);
-        svg_line(out, x, plot->top, x, plot->bottom, grid_color, 1, NULL);
-        svg_line(out, x, plot->bottom, x, plot->bottom + 5, frame_color, 1, NULL);
-        svg_text(out, x, plot->bottom + 18, tick_style, plot->x_ticks.labels[i]);
-    }
-    tick_style.anchor = SVG_END;
-    for (int i = 0; i < plot->y_ticks.count; i++) {
-        double y = plot_y(plot, plot->y_ticks.values[i]);
-        svg_line(out, plot->left, y, plot->right, y, grid_color, 1, NULL);
-        svg_line(out, plot->left - 5, y, plot->left, y, frame_color, 1, NULL);
-        svg_text(out, plot->left - 8, y + 4, tick_style, plot->y_ticks.labels[i]);
-    }
-    double middle_x = (plot->left + plot->right) / 2, middle_y = (plot->top + plot->bottom) / 2;
-    SvgText title_style = {.size = SVG_LARGE, .anchor = SVG_MIDDLE, .bold = 1};
-    if (chart->title) svg_text(out, middle_x, plot->top - 16, title_style, chart->title);
-    SvgText axis_style = {.size = SVG_NORMAL, .anchor = SVG_MIDDLE};
-    if (chart->x.title) svg_text(out, middle_x, plot->bottom + 40, axis_style, chart->x.title);
-    axis_style.rotate = -90;
-    if (chart->y.title) svg_text(out, 20, middle_y, axis_style, chart->y.title);
-}
 
 static void draw_border(FILE *out, const Plot *plot) {
     svg_line(out, plot->left, plot->top, plot->left, plot->bottom, frame_color, 1, NULL);
@@ -173,7 +137,7 @@ static void draw_border(FILE *out, const Plot *plot) {
 static void draw_markers(FILE *out, const Plot *plot, const Chart *chart) {
     for (int m = 0; m < chart->marker_count; m++) {
         const ChartMarker *marker = &chart->markers[m];
-        double x = plot_x(plot, marker->value), y = plot_y(plot, marker->value);
+        double x = axis_pixel(&plot->x, marker->value), y = axis_pixel(&plot->y, marker->value);
         SvgText style = {.size = SVG_SMALL, .color = "#444444"};
         if (marker->vertical) {
             if (!(x >= plot->left && x <= plot->right)) continue;
@@ -245,7 +209,7 @@ static void draw_series(FILE *out, const Plot *plot, const Chart *chart, int s) 
     for (int64_t i = 0; i < series->count; i++) {
         double x = series_x(series, i), y = series->y[i];
         if (can_draw(chart, x, y))
-            line_add(&line, plot_x(plot, x), plot_y(plot, y));
+            line_add(&line, axis_pixel(&plot->x, x), axis_pixel(&plot->y, y));
         else
             line_end(&line);
     }
@@ -257,9 +221,27 @@ static void draw_series(FILE *out, const Plot *plot, const Chart *chart, int s) 
         bool after =
             i + 1 < series->count && can_draw(chart, series_x(series, i + 1), series->y[i + 1]);
         if (here && (series->points || (!before && !after)))
-            svg_series_point(out, s, plot_x(plot, x), plot_y(plot, y));
+            svg_series_point(out, s, axis_pixel(&plot->x, x), axis_pixel(&plot->y, y));
         before = here;
     }
+}
+
+/* A bar per group, beside those of the other series; its number at the end where it has room. */
+static void draw_bars(FILE *out, const Plot *plot, const Chart *chart, int s) {
+    double group = (plot->right - plot->left) / chart->group_count;
+    double width = fmin(0.8 * group / chart->series_count, 60), zero = axis_pixel(&plot->y, 0);
+    SvgText style = {.size = 10, .anchor = SVG_MIDDLE};
+    for (int g = 0; g < chart->group_count; g++) {
+        double value = chart->series[s].y[g], y = axis_pixel(&plot->y, value);
+        if (!isfinite(value)) continue;
+        double x = axis_pixel(&plot->x, g) + (s - chart->series_count / 2.0) * width;
+        svg_rectangle(out, x, fmin(y, zero), fmax(width - 1, 1), fabs(zero - y),
+                      svg_series_color(s));
+        char label[TICK_LABEL_SIZE];
+        tick_number(label, value, 3);
+        if (width >= 26) svg_text(out, x + width / 2, value < 0 ? y + 12 : y - 4, style, label);
+    }
+    if (s == 0) svg_line(out, plot->left, zero, plot->right, zero, frame_color, 1, NULL);
 }
 
 static void draw_legend(FILE *out, const Plot *plot, const Chart *chart) {
@@ -267,7 +249,11 @@ static void draw_legend(FILE *out, const Plot *plot, const Chart *chart) {
     double x = plot->right + 12;
     for (int s = 0; s < chart->series_count; s++) {
         double y = plot->top + (s + 0.5) * legend_row;
-        svg_line(out, x, y, x + legend_sample - 4, y, svg_series_color(s), 1.8, svg_series_dash(s));
+        if (chart->groups)
+            svg_rectangle(out, x + 8, y - 7, 13, 13, svg_series_color(s));
+        else
+            svg_line(out, x, y, x + legend_sample - 4, y, svg_series_color(s), 1.8,
+                     svg_series_dash(s));
         if (chart->series[s].points) svg_series_point(out, s, x + (legend_sample - 4) / 2, y);
         SvgText style = {.size = SVG_SMALL};
         svg_text(out, x + legend_sample + 2, y + 4, style, chart->series[s].name);
@@ -275,7 +261,11 @@ static void draw_legend(FILE *out, const Plot *plot, const Chart *chart) {
 }
 
 static void draw_chart(FILE *out, const Plot *plot, const Chart *chart) {
-    draw_frame(out, plot, chart);
+    axis_draw_below(out, &plot->x, plot->bottom, chart->groups ? NAN : plot->top);
+    axis_draw_left(out, &plot->y, plot->left, plot->right);
+    SvgText style = {.size = SVG_LARGE, .anchor = SVG_MIDDLE, .bold = 1};
+    if (chart->title)
+        svg_text(out, (plot->left + plot->right) / 2, plot->top - 16, style, chart->title);
     draw_markers(out, plot, chart);
     /* An inner picture with its own edges cuts off what lies outside of a limited axis; a little
      * wider than the data area, so that points on its border stay whole. */
@@ -285,7 +275,8 @@ static void draw_chart(FILE *out, const Plot *plot, const Chart *chart) {
             "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
             "viewBox=\"%.1f %.1f %.1f %.1f\">\n",
             left, top, width, height, left, top, width, height);
-    for (int s = 0; s < chart->series_count; s++) draw_series(out, plot, chart, s);
+    for (int s = 0; s < chart->series_count; s++)
+        (chart->groups ? draw_bars : draw_series)(out, plot, chart, s);
     svg_end(out);
     draw_border(out, plot);
     draw_legend(out, plot, chart);

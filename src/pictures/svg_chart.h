@@ -39,6 +39,10 @@ typedef struct Chart {
     const ChartMarker *markers;
     int marker_count;
     int width, height; /* pixels; 0: 800 and 440 */
+    /* NULL: lines. Otherwise names of groups of bars: group g has a bar from 0 to y[g] for each series,
+     * for instance one group per scheme and in it one bar per context length. */
+    const char *const *groups;
+    int group_count;
 } Chart;
 
 /* Writes charts below each other into one file. Errors: no series, or none of its points can be
@@ -46,19 +50,5 @@ typedef struct Chart {
 bool svg_chart_write(const char *path, const Chart *charts, int count, Error *error);
 /* The same as text, which the caller frees; NULL on error. `name` stands for it in messages. */
 char *svg_chart_text(const char *name, const Chart *charts, int count, Error *error);
-
-/* Groups of bars beside each other, for instance one group per scheme and in it one bar per
- * context length. Values that are not finite are left out. */
-typedef struct BarChart {
-    const char *title, *y_title;
-    const char *const *groups; /* names below the groups */
-    int group_count;
-    const char *const *series; /* names in the legend; with one series there is no legend */
-    int series_count;
-    const double *values; /* [group][series] */
-    int width, height;    /* pixels; 0: 800 and 440 */
-} BarChart;
-
-bool svg_bar_chart_write(const char *path, const BarChart *chart, Error *error);
 
 #endif
