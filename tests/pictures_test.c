@@ -506,7 +506,7 @@ static void panels_with_scales_of_their_own(void **state) {
         assert_int_equal(pixels_of(&image, heat_color(HEAT_DIVERGING, 0.5)), half);
         stbi_image_free(image.pixels);
     }
-    assert_non_null(strstr(svg, ">-0.12<"));
+    assert_non_null(strstr(svg, ">-0.1<"));
     assert_non_null(strstr(svg, ">-8<"));
     free(svg);
 }
