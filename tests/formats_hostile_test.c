@@ -3,7 +3,7 @@
 
 #include "model_files.h"
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 
 /* ---- shared cases ---- */
 

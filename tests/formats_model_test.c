@@ -1,6 +1,6 @@
 /* Models through every format and back, and what a format cannot hold. */
 #include "formats/directory_writer.h"
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "model_files.h"
 
 #include <math.h>

@@ -10,9 +10,9 @@
 #include "base/printable.h"
 #include "commands/inspect.h"
 #include "commands/options.h"
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "formats/model_file.h"
-#include "formats/safetensors_shards.h"
+#include "formats/huggingface/safetensors_shards.h"
 
 /* A tensor as it stands in the file, so that types this program cannot run are listed too. */
 typedef struct Listed {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/gguf_model.h"
+#include "formats/gguf/gguf_model.h"
 #include "tokenizer/byte_alphabet.h"
 
 /* SentencePiece writes a blank as U+2581. */

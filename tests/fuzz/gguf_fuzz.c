@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "formats/model_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

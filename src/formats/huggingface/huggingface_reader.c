@@ -4,10 +4,10 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "formats/huggingface_config.h"
-#include "formats/llama_names.h"
+#include "formats/huggingface/huggingface_config.h"
+#include "formats/llama.h"
 #include "formats/model_file.h"
-#include "formats/safetensors_shards.h"
+#include "formats/huggingface/safetensors_shards.h"
 
 /* ---- tensors ---- */
 

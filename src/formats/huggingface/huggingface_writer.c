@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "formats/directory_writer.h"
-#include "formats/llama_names.h"
+#include "formats/llama.h"
 #include "formats/model_file.h"
 #include "formats/safetensors.h"
 

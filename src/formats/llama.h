@@ -1,8 +1,8 @@
 /* What Hugging Face's LlamaForCausalLM, GGUF's architecture "llama" and llama2.c have in common: one
  * architecture (pre-norm RMSNorm, RoPE, SwiGLU, no biases), tensors of the same shapes under other
  * names, and rows of the q and k matrices in one of two orders. */
-#ifndef TINYLM_FORMATS_LLAMA_NAMES_H
-#define TINYLM_FORMATS_LLAMA_NAMES_H
+#ifndef TINYLM_FORMATS_LLAMA_H
+#define TINYLM_FORMATS_LLAMA_H
 
 #include "base/error.h"
 #include "model/transformer.h"

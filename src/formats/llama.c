@@ -1,4 +1,4 @@
-#include "formats/llama_names.h"
+#include "formats/llama.h"
 
 #include <math.h>
 #include <stdio.h>

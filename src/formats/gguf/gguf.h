@@ -5,8 +5,8 @@
  * first), uint32 type, uint64 offset; padding to general.alignment; the data. A string is a uint64
  * length and that many bytes, no NUL. An array is uint32 element type, uint64 count, the elements.
  * https://github.com/ggml-org/ggml/blob/master/docs/gguf.md */
-#ifndef TINYLM_FORMATS_GGUF_H
-#define TINYLM_FORMATS_GGUF_H
+#ifndef TINYLM_FORMATS_GGUF_GGUF_H
+#define TINYLM_FORMATS_GGUF_GGUF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* GGUF files of architecture "llama" as models. */
-#include "formats/gguf_model.h"
+#include "formats/gguf/gguf_model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/half.h"
-#include "formats/llama_names.h"
+#include "formats/llama.h"
 #include "model/position_tables.h"
 
 /* ---- tensors ---- */

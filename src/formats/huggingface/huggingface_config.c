@@ -1,11 +1,11 @@
-#include "formats/huggingface_config.h"
+#include "formats/huggingface/huggingface_config.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/keys.h"
-#include "formats/llama_names.h"
+#include "formats/llama.h"
 
 /* ---- which keys there are ---- */
 

@@ -1,4 +1,4 @@
-#include "formats/safetensors_shards.h"
+#include "formats/huggingface/safetensors_shards.h"
 
 #include <stdlib.h>
 #include <string.h>

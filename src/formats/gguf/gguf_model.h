@@ -2,7 +2,7 @@
 #ifndef TINYLM_FORMATS_GGUF_MODEL_H
 #define TINYLM_FORMATS_GGUF_MODEL_H
 
-#include "formats/gguf.h"
+#include "formats/gguf/gguf.h"
 #include "formats/model_file.h"
 
 /* tokenizer.ggml.token_type */

@@ -1,7 +1,7 @@
 /* The safetensors files of a directory: model.safetensors, or the shards that Hugging Face's
  * model.safetensors.index.json names ({"weight_map": {tensor: file}}). */
-#ifndef TINYLM_FORMATS_SAFETENSORS_SHARDS_H
-#define TINYLM_FORMATS_SAFETENSORS_SHARDS_H
+#ifndef TINYLM_FORMATS_HUGGINGFACE_SHARDS_H
+#define TINYLM_FORMATS_HUGGINGFACE_SHARDS_H
 
 #include "formats/safetensors.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "formats/half.h"
-#include "formats/llama_names.h"
+#include "formats/llama.h"
 #include "formats/model_file.h"
 
 typedef struct Header {

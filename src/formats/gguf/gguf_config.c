@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/gguf_model.h"
-#include "formats/llama_names.h"
+#include "formats/gguf/gguf_model.h"
+#include "formats/llama.h"
 #include "model/position_tables.h"
 
 /* Looks keys up; after the first error everything else is skipped. */
