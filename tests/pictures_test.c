@@ -507,7 +507,7 @@ static void panels_with_scales_of_their_own(void **state) {
         stbi_image_free(image.pixels);
     }
     assert_non_null(strstr(svg, ">-0.1<"));
-    assert_non_null(strstr(svg, ">-8<"));
+    assert_non_null(strstr(svg, ">-5<"));
     free(svg);
 }
 
