@@ -1,6 +1,8 @@
 /* The configuration: defaults, overrides, names and files, and the way back to JSON. */
 #include "config_helpers.h"
 
+#include "base/file.h"
+
 static void test_defaults(void **state) {
     (void)state;
     TrainConfig *c = accept(SMALL);
@@ -303,13 +305,77 @@ static void test_missing_files(void **state) {
     assert_string_equal(error.message, "tests: is a directory; a file is needed here");
 }
 
+/* Whether a word stands in a text, not as a part of a longer one. */
+static bool has_word(const char *text, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if (strchr(" `\"", at[-1]) && strchr(" `\",", at[length])) return true;
+    return false;
+}
+
+/* Whether README's table has this key, in a row of its own or of several, or inside an object, with this
+ * default. Those of position schemes other than rope are listed by --help-config alone. */
+static bool is_documented(const char *table, const char *path, const char *fallback) {
+    const char *dot = strrchr(path, '.'), *name = dot ? dot + 1 : path;
+    int parent = dot ? (int)(dot - path) : 0;
+    char *member = string_format("\"%s\": ", name);
+    char *alone = string_format("`%s`", path), *next = string_format(" `%s`", name);
+    char *first = string_format("| `%.*s.", parent, path), *object;
+    object = string_format("| `%.*s` ", parent, path);
+    bool found = false;
+    for (const char *row = table; row && !found; row = strchr(row, '\n'), row += row != NULL) {
+        char *line = string_format("%.*s", (int)strcspn(row, "\n"), row);
+        bool inside = strncmp(line, object, strlen(object)) == 0;
+        bool listed = strncmp(line + 2, alone, strlen(alone)) == 0 ||
+                      (strncmp(line, first, strlen(first)) == 0 && strstr(line, next));
+        const char *place = inside ? strstr(line, member) : NULL;
+        if (inside && !place) found = strstr(line, next); /* a variant's: "or `sgd` with …" */
+        if (place) place += strlen(member), place += *place == '"';
+        if (place) found = strncmp(place, fallback, strlen(fallback)) == 0;
+        if (listed) /* cut off the third cell */
+            memcpy(strstr(strstr(line, " | ") + 3, " |"), " ", 2);
+        if (listed) found = has_word(strstr(line, " | "), fallback);
+        free(line);
+    }
+    free(member), free(alone), free(next), free(first), free(object);
+    return found;
+}
+
+static void test_readme_names_every_key(void **state) {
+    (void)state;
+    size_t size;
+    Error error;
+    char *readme = file_read("README.md", 1 << 20, &size, &error), *keys, *save = NULL;
+    assert_non_null(readme);
+    char *table = strstr(readme, "\n## Config\n");
+    *strstr(table, "\n## Run directory\n") = '\0';
+    FILE *stream = open_memstream(&keys, &size);
+    train_config_print_keys(stream);
+    fclose(stream);
+    int count = 0;
+    for (char *line = strtok_r(keys, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char path[64], fallback[64];
+        if (sscanf(line, "%63s %63[^;]", path, fallback) != 2 || !strcmp(path, "when")) continue;
+        *strstr(fallback, "  ") = '\0';
+        bool left_out = !strcmp(fallback, "required") || fallback[0] == '(';
+        bool scheme = strncmp(path, "model.position.", 15) == 0;
+        if (!is_documented(table, path, left_out || !strcmp(fallback, "[]") ? "" : fallback) &&
+            !scheme)
+            fail_msg("README's table has no %s with the default %s", path, fallback);
+        count++;
+    }
+    assert_true(count > 50);
+    free(keys), free(readme);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),         cmocka_unit_test(test_inner_size),
         cmocka_unit_test(test_everything_given), cmocka_unit_test(test_edges),
         cmocka_unit_test(test_resolved_text),    cmocka_unit_test(test_warmup_of_a_short_run),
         cmocka_unit_test(test_overrides),        cmocka_unit_test(test_names_from_files),
-        cmocka_unit_test(test_shipped_configs),  cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_shipped_configs),  cmocka_unit_test(test_readme_names_every_key),
+        cmocka_unit_test(test_missing_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

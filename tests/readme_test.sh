@@ -113,28 +113,6 @@ bare_names() {
 }
 check "the sources it names without a folder exist" bare_names
 
-# Keys of a resolved config, top level of each object, against the table.
-keys() {
-    grep -oE '^    "[a-z_]+"' runs/tiny/config.json | tr -d ' "' >keys
-    grep '^|' "$readme" >table
-    while read -r key; do
-        grep -qE "[\`.]$key\`" table || { echo "the table has no $key" && return 1; }
-    done <keys
-    [ "$(wc -l <keys)" -ge 20 ]
-}
-check "the table has every key of a resolved config" keys
-defaults() {
-    # what a config without them resolves to, as the table writes it
-    for pair in num_kv_heads=2 norm='"pre"' norm_eps=1e-05 ffn='"swiglu"' tie_embeddings=false document_mask=false \
-        gradient_accumulation=1 grad_clip=1 log_every=10 eval_every=100 eval_batches=20 checkpoint_every=200 \
-        sample_every=500 keep_every=0 recompute=false theta=10000 layout='"interleaved"' fraction=1 \
-        rotate_values=false type='"adamw"' beta1=0.9 beta2=0.95 eps=1e-08 weight_decay=0.1 schedule='"cosine"' \
-        min=0.001 warmup_steps=50 d_ff=192; do
-        grep -qF "\"${pair%%=*}\": ${pair#*=}" runs/small/config.json ||
-            { echo "$pair is not in the resolved config" && grep "\"${pair%%=*}\"" runs/small/config.json; return 1; }
-    done
-}
-check "the defaults are those of the table" defaults
 run_files() {
     for file in config.json tokenizer/vocab.json tokenizer/merges.txt tokenizer/special_tokens.json \
         tokenizer/tokenizer.json log.csv loss.svg model.safetensors best.safetensors checkpoint.safetensors samples.txt; do

@@ -216,8 +216,8 @@ static const Key *variant_keys(const Key *keys, const void *config) {
     return more ? more : no_keys;
 }
 
-static const Key *read_child(KeysReader *reader, const Key *key, const char *path, const cJSON *node,
-                             void *config) {
+static const Key *read_child(KeysReader *reader, const Key *key, const char *path,
+                             const cJSON *node, void *config) {
     if (may_be_absent(key)) *(bool *)((char *)config + key->offset) = node != NULL;
     if (node && !cJSON_IsObject(node)) {
         char *allowed = allowed_text(key);
@@ -392,11 +392,15 @@ void keys_print(FILE *stream, const Key *keys, const char *path) {
         if (key->kind == KEY_OBJECT)
             keys_print(stream, key->keys, full);
         else
-            fprintf(stream, "%-42s %-14s %s (%s)\n", full, fallback, key->meaning, allowed);
-        for (int i = 0; key->variants && key->choices[i]; i++) {
+            fprintf(stream, "%-39s  %-12s  %s; %s\n", full, fallback, key->meaning, allowed);
+        for (int i = 0, next; key->variants && key->choices[i]; i = next) {
+            for (next = i + 1; key->choices[next]; next++) /* choices with the same keys */
+                if (key->variants[next] != key->variants[i]) break;
             if (!key->variants[i]) continue;
-            fprintf(stream, "  with %s %s:\n", key->name, key->choices[i]);
+            char *names = quote_names(key->choices + i, next - i, " or ");
+            fprintf(stream, "when %s is %s:\n", full, names);
             keys_print(stream, key->variants[i], path);
+            free(names);
         }
         free(full);
         free(allowed);

@@ -25,7 +25,7 @@
 typedef struct Arguments {
     const char *config, *run, *text, *init_from;
     OptionList overrides;
-    bool resume, fresh, plain;
+    bool resume, fresh, plain, help_config;
     int64_t threads;
 } Arguments;
 
@@ -67,6 +67,8 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
             "--init-from", "RUN", &a->init_from,
             "start from the weights of another run, with a changed context length or scaling"),
         OPTION_FLAG("--plain", &a->plain, "compute with the plain definitions (slow, to study)"),
+        OPTION_FLAG("--help-config", &a->help_config,
+                    "list the keys of a config: default, meaning, what is allowed"),
         OPTIONS_END,
     };
     const Program program = {
@@ -75,6 +77,10 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
         "runs/short\n./train runs/tiny/config.json --run runs/tiny --resume",
         options};
     options_read(&program, argc, argv);
+    if (a->help_config) {
+        train_config_print_keys(stdout);
+        exit(program_done("train"));
+    }
     if (a->resume && a->fresh)
         exit(program_misused("train", "--resume and --fresh exclude each other"));
     if (!a->config && !(a->run && a->resume))
@@ -176,7 +182,8 @@ static bool open_data(Session *s, Error *error) {
                              .run_tokenizer = s->resuming ? s->run.tokenizer : NULL,
                              .notice = print_notice};
     if (!corpus_open(&s->corpus, s->config, &options, error)) {
-        bool there = s->config->data.train.count == 1 && file_exists(s->config->data.train.items[0]);
+        bool there =
+            s->config->data.train.count == 1 && file_exists(s->config->data.train.items[0]);
         return s->resuming && !there ? run_directory_name_start(&s->run, error) : false;
     }
     if (s->config->model.document_mask && s->corpus.separator < 0)
