@@ -8,6 +8,7 @@
 
 #include "base/cgroup.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/parallel.h"
 #include "base/printable.h"
@@ -374,21 +375,13 @@ static int finish(const Session *s, const TrainerResult *result) {
     return program_done("train");
 }
 
-/* Of the training and validation ids (FNV-1a over words of 8 bytes); 0 without. */
+/* Of the training and validation ids; 0 without. */
 static uint64_t data_fingerprint(const Corpus *corpus) {
     const NpyArray *const arrays[] = {&corpus->train, &corpus->valid};
     uint64_t hash = 0;
-    for (int k = 0; k < 2; k++) {
-        size_t size = (size_t)arrays[k]->count * (arrays[k]->type == NPY_UINT16 ? 2 : 4);
-        const uint8_t *data = arrays[k]->data;
-        hash = (hash ^ size) * 0x100000001B3u + 1;
-        for (size_t i = 0; i < size; i += 8) {
-            uint64_t word = 0;
-            memcpy(&word, data + i, size - i < 8 ? size - i : 8);
-            hash = (hash ^ word) * 0x100000001B3u;
-            hash ^= hash >> 29;
-        }
-    }
+    for (int k = 0; k < 2; k++)
+        hash = hash_bytes(hash, arrays[k]->data,
+                          (size_t)arrays[k]->count * (arrays[k]->type == NPY_UINT16 ? 2 : 4));
     return corpus->train.count ? hash : 0;
 }
 

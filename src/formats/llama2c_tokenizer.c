@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/file.h"
 
 enum { MOST_PIECES = 1 << 24, FIRST_PIECE = LLAMA2C_FIRST_BYTE + 256 };
@@ -167,10 +168,7 @@ static bool before(const Candidate *a, const Candidate *b) {
 }
 
 static void heap_push(Heap *heap, Candidate candidate) {
-    if (heap->count == heap->capacity) {
-        heap->capacity = 2 * heap->capacity + 64;
-        heap->items = reallocate(heap->items, heap->capacity, sizeof *heap->items);
-    }
+    array_reserve(heap->items, heap->count, heap->capacity, 1);
     size_t at = heap->count++;
     for (; at > 0 && before(&candidate, &heap->items[(at - 1) / 2]); at = (at - 1) / 2)
         heap->items[at] = heap->items[(at - 1) / 2];

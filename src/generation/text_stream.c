@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tokenizer/unicode.h"
 
 void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint32_t previous,
@@ -32,10 +33,7 @@ static void append(TextStream *stream, const uint8_t *bytes, size_t count) {
     size_t held = stream->length - stream->shown;
     if (held) memmove(stream->text, stream->text + stream->shown, held);
     stream->shown = 0;
-    if (held + count > stream->capacity) {
-        stream->capacity = 2 * (held + count) + 64;
-        stream->text = reallocate(stream->text, stream->capacity, 1);
-    }
+    array_reserve(stream->text, held, stream->capacity, count);
     if (count) memcpy(stream->text + held, bytes, count);
     stream->length = held + count;
 }

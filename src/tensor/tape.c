@@ -3,7 +3,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#include "base/error.h"
+#include "base/array.h"
 #include "base/parallel.h"
 
 /* One gradient buffer of the pool. `shares` tensors point to it; who wants to add to a shared one
@@ -51,11 +51,7 @@ size_t tape_peak_bytes(const Tape *tape) {
 static void hold_block(Tape *tape, Tensor *x, real *block) {
     x->data = block;
     x->resident = x->pooled = true;
-    if (tape->pooled_count == tape->pooled_capacity) {
-        tape->pooled_capacity = 2 * tape->pooled_capacity + 16;
-        tape->pooled =
-            reallocate(tape->pooled, (size_t)tape->pooled_capacity, sizeof *tape->pooled);
-    }
+    array_reserve(tape->pooled, tape->pooled_count, tape->pooled_capacity, 1);
     tape->pooled[tape->pooled_count++] = x;
 }
 
@@ -185,10 +181,7 @@ Tensor *tape_apply(Tape *tape, const OperationCall *call) {
         node->options = memcpy(options, call->options, call->options_size);
     }
     if (tape->recording) {
-        if (tape->node_count == tape->node_capacity) {
-            tape->node_capacity = 2 * tape->node_capacity + 64;
-            tape->nodes = reallocate(tape->nodes, (size_t)tape->node_capacity, sizeof *tape->nodes);
-        }
+        array_reserve(tape->nodes, tape->node_count, tape->node_capacity, 1);
         tape->nodes[tape->node_count++] = node;
     }
     if (call->operation->flops) tape->forward_flops += call->operation->flops(node);
@@ -225,11 +218,7 @@ Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
             tape->nodes[i]->kept_resident = false;
             tape->nodes[i]->output->resident = false;
         }
-        if (tape->segment_count == tape->segment_capacity) {
-            tape->segment_capacity = 2 * tape->segment_capacity + 8;
-            tape->segments =
-                reallocate(tape->segments, (size_t)tape->segment_capacity, sizeof *tape->segments);
-        }
+        array_reserve(tape->segments, tape->segment_count, tape->segment_capacity, 1);
         tape->segments[tape->segment_count++] = *segment;
     } else {
         /* Nothing refers to the segment's headers or its input any more. */

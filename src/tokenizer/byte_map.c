@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/array.h"
 
 enum { FIRST_SLOTS_LOG2 = 10 };
 
@@ -36,18 +36,6 @@ size_t byte_map_memory(const ByteMap *map) {
            map->bytes_capacity;
 }
 
-uint64_t byte_map_hash(const uint8_t *text, size_t length) {
-    const uint64_t odd = 0x9FB21C651E98DF25u;
-    uint64_t hash = length * odd;
-    const uint8_t *last = text + length - 8; /* longer than 8: the last word may overlap */
-    for (; text < last; text += 8) {
-        hash = (hash ^ pretoken_load(text)) * odd;
-        hash ^= hash >> 29;
-    }
-    hash = (hash ^ pretoken_load(last)) * odd;
-    return hash ^ hash >> 32;
-}
-
 /* The slot that holds the string, or the free one where it belongs. */
 static ByteMapSlot *probe(const ByteMap *map, uint64_t key, const uint8_t *text, size_t length) {
     for (uint64_t place = byte_map_place(map, key);; place = (place + 1) & map->slot_mask) {
@@ -62,7 +50,7 @@ static ByteMapSlot *probe(const ByteMap *map, uint64_t key, const uint8_t *text,
 uint32_t byte_map_find(const ByteMap *map, const uint8_t *text, size_t length) {
     uint64_t key;
     if (length > 8) {
-        key = byte_map_hash(text, length);
+        key = hash_bytes(0, text, length);
     } else {
         uint8_t padded[8] = {0};
         memcpy(padded, text, length);
@@ -89,12 +77,8 @@ uint32_t byte_map_add_any(ByteMap *map, uint64_t key, const uint8_t *text, size_
     ByteMapSlot *slot = probe(map, key, text, length);
     if (slot->length) return slot->index;
     uint64_t used = map->starts[map->count];
-    if (map->count + 2ull > map->starts_capacity)
-        map->starts = reallocate(map->starts, map->starts_capacity *= 2, sizeof *map->starts);
-    if (used + length > map->bytes_capacity) {
-        map->bytes_capacity = 2 * (used + length);
-        map->bytes = reallocate(map->bytes, map->bytes_capacity, 1);
-    }
+    array_reserve(map->starts, map->count + 1ull, map->starts_capacity, 1);
+    array_reserve(map->bytes, used, map->bytes_capacity, length);
     memcpy(map->bytes + used, text, length);
     map->starts[map->count + 1] = used + length;
     *slot = (ByteMapSlot){key, (uint32_t)length, map->count};

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "tokenizer/pretokenizer.h"
 
 #define BYTE_MAP_NONE UINT32_MAX
@@ -55,7 +56,6 @@ static inline uint32_t byte_map_add(ByteMap *map, const uint8_t *text, size_t le
 
 /* ---- the part that must be fast ---- */
 
-uint64_t byte_map_hash(const uint8_t *text, size_t length);
 uint32_t byte_map_add_any(ByteMap *map, uint64_t key, const uint8_t *text, size_t length);
 
 static inline uint64_t byte_map_place(const ByteMap *map, uint64_t key) {
@@ -66,7 +66,7 @@ static inline uint32_t byte_map_add(ByteMap *map, const uint8_t *text, size_t le
                                     const uint8_t *end) {
     uint64_t key;
     if (length > 8) {
-        key = byte_map_hash(text, length);
+        key = hash_bytes(0, text, length);
     } else {
         if (end - text >= 8) {
             key = pretoken_load(text) & UINT64_MAX >> (64 - 8 * length);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/array.h"
 #include "tokenizer/unicode.h"
 
 void decoder_init(Decoder *decoder, const Tokenizer *tokenizer) {
@@ -37,10 +37,7 @@ const uint8_t *decoder_add_bytes(Decoder *decoder, const uint8_t *bytes, size_t 
                                  size_t *length) {
     size_t total = decoder->held_count + count;
     /* The result grows from the front, three bytes at most for each raw one, which lie at the end. */
-    if (decoder->text_capacity < 4 * total + 1) {
-        decoder->text_capacity = 8 * total + 64;
-        decoder->text = reallocate(decoder->text, decoder->text_capacity, 1);
-    }
+    array_reserve(decoder->text, 0, decoder->text_capacity, 4 * total + 1);
     uint8_t *raw = decoder->text + decoder->text_capacity - total;
     memcpy(raw, decoder->held, decoder->held_count);
     memcpy(raw + decoder->held_count, bytes, count);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tokenizer/encoder_internal.h"
 #include "tokenizer/pretokenizer.h"
 
@@ -63,11 +64,7 @@ static bool remember(Encoder *encoder, const uint8_t *text, size_t length) {
     scratch->count = 0;
     if (!merger_apply(&encoder->merger, text, length, scratch)) return false;
     uint32_t index = encoder->cache.count - 1;
-    if (index == encoder->encoded_capacity) {
-        encoder->encoded_capacity = 2 * index + 256;
-        encoder->encoded =
-            reallocate(encoder->encoded, encoder->encoded_capacity, sizeof *encoder->encoded);
-    }
+    array_reserve(encoder->encoded, index, encoder->encoded_capacity, 1);
     Encoded *encoded = &encoder->encoded[index];
     *encoded = (Encoded){(uint32_t)scratch->count, {0}};
     if (scratch->count <= INLINE_IDS) {

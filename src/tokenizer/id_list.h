@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/array.h"
 
 typedef struct IdList {
     uint32_t *ids;
@@ -14,9 +14,7 @@ typedef struct IdList {
 
 /* Makes room for `more` ids behind the last one. */
 static inline void id_list_reserve(IdList *list, size_t more) {
-    if (list->capacity - list->count >= more) return;
-    list->capacity = 2 * (list->count + more);
-    list->ids = reallocate(list->ids, list->capacity, sizeof *list->ids);
+    array_reserve(list->ids, list->count, list->capacity, more);
 }
 
 static inline void id_list_push(IdList *list, uint32_t id) {

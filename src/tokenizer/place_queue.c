@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/array.h"
 
 void place_queue_init(PlaceQueue *queue, uint32_t rank_count, bool one_by_one) {
     *queue = (PlaceQueue){.rank_count = rank_count, .one_by_one = one_by_one};
@@ -20,10 +20,7 @@ void place_queue_free(PlaceQueue *queue) {
 }
 
 static void push(PlaceQueue *queue, uint64_t entry) {
-    if (queue->heap_count == queue->heap_capacity) {
-        queue->heap_capacity = 2 * queue->heap_capacity + 64;
-        queue->heap = reallocate(queue->heap, queue->heap_capacity, sizeof *queue->heap);
-    }
+    array_reserve(queue->heap, queue->heap_count, queue->heap_capacity, 1);
     uint64_t *heap = queue->heap;
     size_t at = queue->heap_count++;
     for (; at > 0 && heap[(at - 1) / 2] > entry; at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
@@ -47,10 +44,7 @@ void place_queue_add(PlaceQueue *queue, uint32_t rank, uint32_t position) {
         push(queue, (uint64_t)rank << 32 | position);
         return;
     }
-    if (queue->entry_count == queue->entry_capacity) {
-        queue->entry_capacity = 2 * queue->entry_capacity + 64;
-        queue->entries = reallocate(queue->entries, queue->entry_capacity, sizeof *queue->entries);
-    }
+    array_reserve(queue->entries, queue->entry_count, queue->entry_capacity, 1);
     if (queue->last[rank] == PLACE_NONE) push(queue, (uint64_t)rank << 32);
     queue->entries[queue->entry_count] = (struct PlaceEntry){position, queue->last[rank]};
     queue->last[rank] = (uint32_t)queue->entry_count++;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tokenizer/encoder_internal.h"
 #include "tokenizer/pretokenizer.h"
 
@@ -131,10 +132,7 @@ bool stream_encoder_feed(StreamEncoder *stream, const uint8_t *bytes, size_t len
                          Error *error) {
     while (length > 0) {
         size_t slice = length < SLICE ? length : SLICE;
-        if (stream->length + slice > stream->capacity) {
-            stream->capacity = 2 * (stream->length + slice);
-            stream->buffer = reallocate(stream->buffer, stream->capacity, 1);
-        }
+        array_reserve(stream->buffer, stream->length, stream->capacity, slice);
         memcpy(stream->buffer + stream->length, bytes, slice);
         stream->length += slice;
         bytes += slice;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "tokenizer/unicode.h"
 
 Tokenizer *tokenizer_new(void) {
@@ -163,29 +164,24 @@ int64_t tokenizer_special_id(const Tokenizer *tokenizer, const char *token) {
     return -1;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value) {
-    hash = (hash ^ value) * 0x9FB21C651E98DF25u;
-    return hash ^ hash >> 29;
-}
-
 uint64_t tokenizer_fingerprint(const Tokenizer *tokenizer) {
-    uint64_t hash = mix(1, (uint64_t)tokenizer->vocab_size);
+    uint64_t hash = hash_word(1, (uint64_t)tokenizer->vocab_size);
     for (int64_t id = 0; id < tokenizer->vocab_size; id++) {
         size_t length;
         const uint8_t *bytes = tokenizer_token(tokenizer, (uint32_t)id, &length);
         if (!bytes) continue;
-        hash = mix(hash, (uint64_t)id);
-        for (size_t i = 0; i < length; i++) hash = mix(hash, bytes[i]);
+        hash = hash_word(hash, (uint64_t)id);
+        for (size_t i = 0; i < length; i++) hash = hash_word(hash, bytes[i]);
     }
     for (int64_t i = 0; i < tokenizer->merge_count; i++) {
         const Merge *merge = &tokenizer->merges[i];
-        hash = mix(hash, (uint64_t)merge->left << 32 | merge->right);
-        hash = mix(hash, merge->rank);
+        hash = hash_word(hash, (uint64_t)merge->left << 32 | merge->right);
+        hash = hash_word(hash, merge->rank);
     }
     uint64_t specials = 0; /* their order does not matter */
     for (int i = 0; i < tokenizer->specials.count; i++)
-        specials += mix(2, tokenizer->specials.tokens[i].id);
-    hash = mix(hash, specials);
+        specials += hash_word(2, tokenizer->specials.tokens[i].id);
+    hash = hash_word(hash, specials);
     bool listed = tokenizer->one_place && !tokenizer->rank_files;
-    return mix(hash, 4 * listed + 2 * tokenizer->rank_files + tokenizer->whole_tokens);
+    return hash_word(hash, 4 * listed + 2 * tokenizer->rank_files + tokenizer->whole_tokens);
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "tokenizer/chunks.h"
@@ -21,8 +22,7 @@ void word_counts_free(WordCounts *counts) {
 
 static void grow(WordCounts *counts) {
     uint32_t old = counts->capacity;
-    counts->capacity = 2 * old + 1024;
-    counts->counts = reallocate(counts->counts, counts->capacity, sizeof *counts->counts);
+    array_reserve(counts->counts, old, counts->capacity, 1);
     memset(counts->counts + old, 0, (counts->capacity - old) * sizeof *counts->counts);
 }
 

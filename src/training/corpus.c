@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "tokenizer/bpe_trainer.h"
 #include "tokenizer/encoder.h"
 #include "tokenizer/unicode.h"
@@ -18,20 +19,12 @@ static void warn(const CorpusOptions *options, const Error *reason) {
     notice(options, string_format("warning: the cache is not used: %s", reason->message));
 }
 
-/* A fingerprint of a file's content: an invertible step for each 64-bit word. */
 static bool hash_file(const char *path, uint64_t *hash, Error *error) {
     MappedFile file;
     if (!file_map(&file, path, error)) return false;
-    uint64_t h = file.size * 0x9FB21C651E98DF25u + 1;
-    for (size_t i = 0; i < file.size; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, file.data + i, file.size - i < 8 ? file.size - i : 8);
-        h = (h ^ word) * 0x9FB21C651E98DF25u;
-        h ^= h >> 32;
-    }
     bool empty = file.size == 0;
+    *hash = hash_bytes(0, file.data, file.size);
     file_unmap(&file);
-    *hash = h;
     return !empty || error_set(error, "%s: is empty; put some text in it", path);
 }
 
@@ -77,9 +70,7 @@ static bool choose_files(Corpus *corpus, DataConfig *data, Error *error) {
 /* The code that makes what is cached: a checksum of the tokenizer's sources, from the Makefile, and the
  * version of Unicode. An edit of the tokenizer takes effect in the next run. */
 static uint64_t code_key(void) {
-    uint64_t key = TOKENIZER_CODE;
-    for (const char *c = unicode_version(); *c; c++) key = (key ^ (uint8_t)*c) * 0x100000001B3u;
-    return key * 0x9FB21C651E98DF25u;
+    return hash_bytes(TOKENIZER_CODE, unicode_version(), strlen(unicode_version()));
 }
 
 /* Folder of the cached tokenizer: named after the text, the size, the special tokens and the code. */
@@ -87,12 +78,11 @@ static bool tokenizer_cache(Corpus *corpus, const char *cache, const TokenizerCo
                             char **folder, Error *error) {
     uint64_t hash;
     if (!hash_text(corpus, corpus->train_path, &hash, error)) return false;
-    uint64_t key = hash ^ code_key() ^ (uint64_t)config->vocab_size;
-    for (int64_t i = 0; i < config->special_tokens.count; i++)
-        for (const char *c = config->special_tokens.items[i];; c++) {
-            key = (key ^ (uint8_t)*c) * 0x100000001B3u;
-            if (!*c) break;
-        }
+    uint64_t key = hash_word(hash_word(code_key(), hash), (uint64_t)config->vocab_size);
+    for (int64_t i = 0; i < config->special_tokens.count; i++) {
+        const char *token = config->special_tokens.items[i];
+        key = hash_bytes(key, token, strlen(token));
+    }
     *folder = string_format("%s/tokenizer-%016llx", cache, (unsigned long long)key);
     return true;
 }
@@ -200,7 +190,8 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
         corpus->token_bytes[id] = (uint32_t)length;
     }
     if (wanted->special_tokens.count > 0)
-        corpus->separator = tokenizer_special_id(corpus->tokenizer, wanted->special_tokens.items[0]);
+        corpus->separator =
+            tokenizer_special_id(corpus->tokenizer, wanted->special_tokens.items[0]);
     return true;
 }
 

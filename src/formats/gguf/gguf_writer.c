@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "formats/half.h"
 
 enum { ALIGNMENT = 32 };
@@ -14,10 +15,7 @@ typedef struct Bytes {
 } Bytes;
 
 static void put(Bytes *bytes, const void *data, size_t size) {
-    if (size > bytes->capacity - bytes->size) {
-        bytes->capacity = 2 * bytes->capacity + size;
-        bytes->data = reallocate(bytes->data, bytes->capacity, 1);
-    }
+    array_reserve(bytes->data, bytes->size, bytes->capacity, size);
     if (size > 0) memcpy(bytes->data + bytes->size, data, size);
     bytes->size += size;
 }
