@@ -48,7 +48,7 @@ LIBS_ALL   := $(LIB_LIBS) -lm $(LDFLAGS)
 
 # The library: every room but commands/, which holds the programs and what they share.
 SOURCES  := $(filter-out src/commands/%,$(wildcard src/*/*.c src/*/*/*.c))
-SHARED   := $(filter-out $(PROGRAMS:%=src/commands/%.c),$(wildcard src/commands/*.c))
+SHARED   := $(filter-out $(PROGRAMS:%=src/commands/%.c),$(wildcard src/commands/*.c src/commands/*/*.c))
 OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(SOURCES) $(SHARED))
 
 .PHONY: all help setup data test test-full gradcheck asan bench bench-peers format clean

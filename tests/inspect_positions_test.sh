@@ -110,7 +110,8 @@ check "a model that cannot be made" fails_with 1 'GB of memory' "$bin/inspect" o
 terms() {
     "$bin/inspect" scores "$config" --set model.position.type=sinusoidal \
         --set model.position.inject="$1" --output "$work/scores" &&
-        [ -s "$work/scores/attention.svg" ] && [ -s "$work/scores/terms.svg" ] &&
+        grep -q '>token looked at (key)<' "$work/scores/attention.svg" &&
+        grep -q '>part of the score<' "$work/scores/terms.svg" &&
         [ "$(wc -l <"$work/scores/terms.csv")" -eq $((1 + 16 * 5)) ] &&
         awk -F, 'NR > 1 { sum = 0; for (n = 2; n <= NF; n++) sum += $n
             if ((sum - 1) ^ 2 > 1e-8) exit 1 }' "$work/scores/attention.csv"
@@ -131,7 +132,7 @@ check "more positions than the table has" fails_with 1 '16' "$bin/inspect" posit
 
 contexts() {
     "$bin/evaluate" --run "$work/run" --context 8,16,32 --output "$work/contexts" "$@" &&
-        [ -s "$work/contexts/context.svg" ] && [ -s "$work/contexts/context.csv" ]
+        grep -q '>Loss by context length: ' "$work/contexts/context.svg" && [ -s "$work/contexts/context.csv" ]
 }
 check "loss by context" contexts
 check "loss by context with a scaling" contexts --set model.position.scaling.type=yarn

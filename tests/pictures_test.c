@@ -439,8 +439,7 @@ static const Color grey = {190, 190, 190};
 static void heat_map_puts_colours_into_cells(void **state) {
     (void)state;
     double values[] = {0, 1, 2, NAN, 4, 2};
-    const double *panels[] = {values};
-    HeatMap map = {.title = "t", .rows = 2, .columns = 3, .panels = panels, .panel_count = 1};
+    HeatMap map = {.title = "t", .rows = 2, .columns = 3, .values = values, .panel_count = 1};
     Image image = map_image(&map);
     int64_t cell = 64 * 64;
     assert_int_equal(pixels_of(&image, grey), cell);
@@ -464,9 +463,8 @@ static void diverging_colours_are_white_at_zero(void **state) {
     assert_true(low.blue > 2 * low.red && high.red > 2 * high.blue);
     assert_true(zero.red == 255 && zero.green == 255 && zero.blue == 255);
     double values[] = {-1, 0, 4}; /* as strong below zero as above: −1 is a quarter of the way */
-    const double *panels[] = {values};
     HeatMap map = {
-        .colors = HEAT_DIVERGING, .rows = 1, .columns = 3, .panels = panels, .panel_count = 1};
+        .colors = HEAT_DIVERGING, .rows = 1, .columns = 3, .values = values, .panel_count = 1};
     char *svg = map_text(&map);
     Image image = image_inside(svg, 0);
     assert_int_equal(pixels_of(&image, high), 64 * 64);
@@ -485,8 +483,7 @@ static void diverging_colours_are_white_at_zero(void **state) {
 /* A weak head beside a strong one: each has all the colours, and a bar of its own. */
 static void panels_with_scales_of_their_own(void **state) {
     (void)state;
-    double weak[] = {0, -0.125}, strong[] = {0, -1000};
-    const double *panels[] = {weak, strong};
+    double values[] = {0, -0.125, 0, -1000};
     HeatMap map = {.colors = HEAT_DIVERGING,
                    .scale_per_panel = true,
                    .limited = true,
@@ -494,7 +491,7 @@ static void panels_with_scales_of_their_own(void **state) {
                    .high = 0,
                    .rows = 1,
                    .columns = 2,
-                   .panels = panels,
+                   .values = values,
                    .panel_count = 2,
                    .panel_titles = (const char *const[]){"weak", "strong"}};
     char *svg = map_text(&map);
@@ -523,7 +520,7 @@ static void constant_tiny_and_huge_matrices(void **state) {
     for (int i = 0; i < 4; i++) {
         HeatMap map = {.rows = cases[i].rows,
                        .columns = cases[i].columns,
-                       .panels = &cases[i].values,
+                       .values = cases[i].values,
                        .panel_count = 1};
         Image image = map_image(&map);
         Color color = isnan(cases[i].share) ? grey : heat_color(HEAT_SEQUENTIAL, cases[i].share);
@@ -541,13 +538,12 @@ static void pictures_have_a_sensible_size(void **state) {
         int64_t rows = shapes[i][0], columns = shapes[i][1];
         double *values = allocate(rows * columns, sizeof *values);
         for (int64_t n = 0; n < rows * columns; n++) values[n] = sin((double)n);
-        const double *panels[] = {values};
         HeatMap map = {.title = "title",
                        .x = {.title = "x"},
                        .y = {.title = "y"},
                        .rows = rows,
                        .columns = columns,
-                       .panels = panels,
+                       .values = values,
                        .panel_count = 1};
         char *svg = map_text(&map);
         int width = 0, height = 0;
@@ -565,8 +561,7 @@ static void long_matrices_are_averaged(void **state) {
     int64_t rows = 2880; /* blocks of 4 */
     double *values = allocate(rows, sizeof *values);
     for (int64_t n = 0; n < rows; n++) values[n] = (double)(n % 2);
-    const double *panels[] = {values};
-    HeatMap map = {.rows = rows, .columns = 1, .panels = panels, .panel_count = 1};
+    HeatMap map = {.rows = rows, .columns = 1, .values = values, .panel_count = 1};
     Image image = map_image(&map);
     assert_true(pixels_of(&image, heat_color(HEAT_SEQUENTIAL, 0.5)) >= 720 * 64);
     stbi_image_free(image.pixels);
@@ -575,8 +570,8 @@ static void long_matrices_are_averaged(void **state) {
 
 static void panels_share_axes_and_colour_bar(void **state) {
     (void)state;
-    double low[] = {0, 0, 0, 0}, high[] = {1, 1, 1, 1}, missing[] = {NAN, NAN, NAN, NAN};
-    const double *panels[] = {low, high, missing, missing, high};
+    double values[5 * 4];
+    for (int i = 0; i < 20; i++) values[i] = i < 4 ? 0 : i < 8 || i >= 16 ? 1 : NAN;
     const char *titles[] = {"a", "b", "c", "d", "e"};
     const char *tokens[] = {"the", " cat\n"};
     HeatMap map = {.title = "panels",
@@ -585,7 +580,7 @@ static void panels_share_axes_and_colour_bar(void **state) {
                    .y = {.title = "query", .labels = tokens},
                    .rows = 2,
                    .columns = 2,
-                   .panels = panels,
+                   .values = values,
                    .panel_count = 5,
                    .panel_titles = titles};
     char *svg = map_text(&map);
@@ -605,13 +600,11 @@ static void panels_share_axes_and_colour_bar(void **state) {
     map.panel_count = 1000; /* below each other */
     map.panels_per_row = 1;
     map.panel_titles = NULL;
-    const double **many = allocate(map.panel_count, sizeof *many);
-    for (int64_t p = 0; p < map.panel_count; p++) many[p] = low;
-    map.panels = many;
+    map.values = allocate_zeroed(4000, sizeof(double));
     assert_false(heat_map_write(in_folder("many.svg"), &map, &error));
     assert_non_null(strstr(error.message, "draw fewer"));
     assert_false(file_exists(in_folder("many.svg")));
-    free(many);
+    free((double *)map.values);
 }
 
 /* ---- tables ---- */

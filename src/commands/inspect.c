@@ -1,5 +1,5 @@
 /* ./inspect SUBCOMMAND: looks inside models. Each subcommand is a file of its own. */
-#include "commands/inspect.h"
+#include "commands/inspect/inspect.h"
 #include "commands/options.h"
 
 int main(int argc, char **argv) {

@@ -33,12 +33,12 @@ Color heat_color(HeatColors colors, double share) {
 /* The range of the colours of panels [first, end). */
 static Range color_range(const HeatMap *map, int64_t first, int64_t end) {
     Range range = RANGE_EMPTY;
-    for (int64_t p = first; p < end; p++)
-        for (int64_t i = 0; i < map->rows * map->columns; i++) {
-            double value = map->panels[p][i];
-            if (map->limited) value = fmin(fmax(value, map->low), map->high);
-            if (isfinite(map->panels[p][i])) range_add(&range, value);
-        }
+    int64_t size = map->rows * map->columns;
+    for (int64_t i = first * size; i < end * size; i++) {
+        double value = map->values[i];
+        if (map->limited && isfinite(value)) value = fmin(fmax(value, map->low), map->high);
+        range_add(&range, value);
+    }
     if (range_is_empty(&range)) range = (Range){0, 1};
     if (map->colors == HEAT_DIVERGING) range_add(&range, 0);
     range_widen(&range);
@@ -258,7 +258,7 @@ static void draw_panel(FILE *out, const HeatMap *map, const Layout *layout, int6
     double down = (double)(p / layout->across) * layout->step_y;
     double left = layout->left + right, top = layout->top + down;
     Range range = panel_range(layout, map, p);
-    draw_cells(out, map, layout, map->panels[p], range, left, top);
+    draw_cells(out, map, layout, map->values + p * map->rows * map->columns, range, left, top);
     SvgText style = {.size = SVG_SMALL, .anchor = SVG_MIDDLE};
     if (map->panel_titles)
         svg_text(out, left + layout->panel_width / 2, top - 6, style, map->panel_titles[p]);

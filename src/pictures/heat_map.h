@@ -35,7 +35,7 @@ typedef struct HeatMap {
     bool limited;
     double low, high;
     int64_t rows, columns;
-    const double *const *panels; /* each [rows][columns]; what is not finite is drawn in grey */
+    const double *values; /* [panel][rows][columns]; what is not finite is drawn in grey */
     int64_t panel_count;
     int64_t panels_per_row;          /* 0: about as many as there are rows of panels */
     const char *const *panel_titles; /* NULL with one panel */

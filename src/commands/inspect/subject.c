@@ -1,4 +1,4 @@
-#include "commands/inspect_subject.h"
+#include "commands/inspect/subject.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,52 +128,56 @@ static bool open_model(InspectSubject *subject, const char *path, const OptionLi
                                                     : numbers_to_ids(subject, text, error);
 }
 
-bool inspect_open(InspectSubject *subject, const char *path, const OptionList *overrides,
-                  const char *text, Error *error) {
-    *subject = (InspectSubject){0};
-    bool opened =
-        (is_config(path) ? open_config : open_model)(subject, path, overrides, text, error);
-    if (opened && text && subject->count == 0)
-        opened = error_set(
-            error, "--text is empty; give some words, such as \"the cat chases the mouse\"");
-    if (opened && text) {
-        int64_t limit = subject->file.model->config.context_length;
-        if (subject->count > limit)
-            opened =
-                error_set(error,
-                          "the text has %lld tokens and the model's context %lld; use a shorter "
-                          "text",
-                          (long long)subject->count, (long long)limit);
-        opened = opened && position_prepare(subject->file.model->position, subject->count, error);
-    }
-    if (!opened) inspect_close(subject);
-    return opened;
+/* Nothing is left to close on error but what the subject holds. */
+static bool open_subject(InspectSubject *subject, const char *path, const OptionList *overrides,
+                         const char *text, Error *error) {
+    if (!(is_config(path) ? open_config : open_model)(subject, path, overrides, text, error))
+        return false;
+    const Model *model = subject->file.model;
+    subject->title = string_format("%s in %s%s", position_type_name(model->config.position.type),
+                                   path_name(path), subject->trained ? "" : ", untrained");
+    if (!text) return true;
+    if (subject->count == 0)
+        return error_set(error,
+                         "--text is empty; give some words, such as \"the cat chases the mouse\"");
+    if (subject->count > model->config.context_length)
+        return error_set(error,
+                         "the text has %lld tokens and the model's context %lld; use a shorter "
+                         "text",
+                         (long long)subject->count, (long long)model->config.context_length);
+    return position_prepare(model->position, subject->count, error);
 }
 
-void inspect_close(InspectSubject *subject) {
+static void close_subject(InspectSubject *subject) {
     for (int64_t i = 0; i < subject->count; i++) free(subject->labels[i]);
     free(subject->labels);
     free(subject->ids);
+    free(subject->title);
     model_file_free(&subject->file);
-    *subject = (InspectSubject){0};
 }
 
-/* ---- pictures ---- */
-
-char *inspect_title(const InspectSubject *subject, const char *path) {
-    return string_format("%s in %s%s",
-                         position_type_name(subject->file.model->config.position.type),
-                         path_name(path), subject->trained ? "" : ", untrained");
-}
-
-const char *inspect_path(const char *folder, const char *name) {
-    static char *paths[4];
-    static int next;
-    char **path = &paths[next++ % 4];
-    free(*path);
-    return *path = path_join(folder, name);
-}
-
-void inspect_wrote(const char *path, const char *what) {
-    print_line(stdout, "%-44s %s", path, what);
+int inspect_run(const InspectCommand *command, int argc, char **argv) {
+    const char *path = NULL, *text = "the cat chases the mouse";
+    InspectSubject subject = {.folder = "pictures"};
+    OptionList overrides = {0};
+    Option options[6], *next = options;
+    *next++ = (Option)ARGUMENT("RUN_OR_CONFIG", &path,
+                               "a run, any other model, or a config for an untrained one");
+    if (command->text) *next++ = (Option)OPTION_TEXT("--text", "TEXT", &text, "some words");
+    if (command->folder)
+        *next++ =
+            (Option)OPTION_TEXT("--output", "DIR", &subject.folder, "folder for the pictures");
+    if (command->length)
+        *next++ = (Option)OPTION_WHOLE("--length", "N", &subject.length, 0, 4096,
+                                       "positions shown (default: 0, the context length)");
+    *next++ = (Option)OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config");
+    *next = (Option)OPTIONS_END;
+    const Program program = {command->name, command->summary, command->example, options};
+    options_read(&program, argc, argv);
+    Error error;
+    bool done = open_subject(&subject, path, &overrides, command->text ? text : NULL, &error) &&
+                command->run(&subject, &error);
+    close_subject(&subject);
+    option_list_free(&overrides);
+    return done ? program_done(command->name) : program_failed(command->name, &error);
 }

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/printable.h"
-#include "commands/inspect.h"
+#include "commands/inspect/inspect.h"
 #include "commands/options.h"
 #include "formats/gguf/gguf.h"
 #include "formats/model_file.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "commands/inspect.h"
-#include "commands/inspect_subject.h"
+#include "commands/inspect/inspect.h"
+#include "commands/inspect/subject.h"
 #include "formats/half.h"
 #include "model/position_tables.h"
 #include "tensor/plain/plain.h"
@@ -277,7 +277,8 @@ static void check_precision(const Rope *rope) {
 
 /* ---- the command ---- */
 
-static bool run(const ModelConfig *config, Error *error) {
+static bool run(const InspectSubject *subject, Error *error) {
+    const ModelConfig *config = &subject->file.model->config;
     if (config->position.type != POSITION_ROPE)
         return error_set(error, "model.position.type is \"%s\"; this looks at \"rope\"",
                          position_type_name(config->position.type));
@@ -317,24 +318,13 @@ static bool run(const ModelConfig *config, Error *error) {
 }
 
 int inspect_rope(int argc, char **argv) {
-    const char *path = NULL;
-    OptionList overrides = {0};
-    const Option options[] = {
-        ARGUMENT("RUN_OR_CONFIG", &path, "a config, or a run or any other model"),
-        OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config (repeatable)"),
-        OPTIONS_END,
+    static const InspectCommand command = {
+        .name = "inspect rope",
+        .summary =
+            "Checks on random vectors what rotating queries and keys does, and how exactly the angles\n"
+            "must be computed, and prints it as a table.",
+        .example = "./inspect rope configs/tiny.json",
+        .run = run,
     };
-    const Program program = {
-        "inspect rope",
-        "Checks on random vectors what rotating queries and keys does, and how exactly the angles\n"
-        "must be computed, and prints it as a table.",
-        "./inspect rope configs/tiny.json", options};
-    options_read(&program, argc, argv);
-    InspectSubject subject = {0};
-    Error error;
-    bool done = inspect_open(&subject, path, &overrides, NULL, &error) &&
-                run(&subject.file.model->config, &error);
-    inspect_close(&subject);
-    option_list_free(&overrides);
-    return done ? program_done("inspect rope") : program_failed("inspect rope", &error);
+    return inspect_run(&command, argc, argv);
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "commands/inspect.h"
+#include "commands/inspect/inspect.h"
 #include "commands/options.h"
 #include "pictures/csv.h"
 #include "pictures/svg_chart.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "commands/inspect.h"
-#include "commands/inspect_subject.h"
+#include "commands/inspect/inspect.h"
+#include "commands/inspect/subject.h"
 #include "tensor/elementwise.h"
 #include "tensor/matmul.h"
 #include "tensor/rmsnorm.h"
@@ -136,7 +136,9 @@ static void measure_swaps(Experiment *e, int64_t *places, double largest[2], int
         }
 }
 
-static void run(const InspectSubject *subject) {
+static bool run(const InspectSubject *subject, Error *error) {
+    if (subject->count < 2)
+        return error_set(error, "one token has no order; give --text at least two words");
     const Model *model = subject->file.model;
     int64_t T = subject->count, count = T * model->config.d_model;
     Experiment e = {.subject = subject, .changed = outputs_new(count)};
@@ -170,33 +172,19 @@ static void run(const InspectSubject *subject) {
     for (int i = 0; i < 2; i++) outputs_free(&e.original[i]);
     outputs_free(&e.changed);
     free(places);
+    return true;
 }
 
 int inspect_order(int argc, char **argv) {
-    const char *path = NULL, *text = "the cat chases the mouse";
-    OptionList overrides = {0};
-    const Option options[] = {
-        ARGUMENT("RUN_OR_CONFIG", &path,
-                 "a run, any other model, or a config for an untrained one"),
-        OPTION_TEXT("--text", "TEXT", &text, "some words"),
-        OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config (repeatable)"),
-        OPTIONS_END,
+    static const InspectCommand command = {
+        .name = "inspect order",
+        .summary =
+            "Permutes the words of a text and measures what changes in their outputs: without\n"
+            "positions and without the causal mask, nothing.",
+        .example = "./inspect order runs/tiny --text \"the cat chases the mouse\"\n"
+                   "./inspect order configs/tiny.json --set model.position.type=none",
+        .text = true,
+        .run = run,
     };
-    const Program program = {
-        "inspect order",
-        "Permutes the words of a text and measures what changes in their outputs: without\n"
-        "positions and without the causal mask, nothing.",
-        "./inspect order runs/tiny --text \"the cat chases the mouse\"\n"
-        "./inspect order configs/tiny.json --set model.position.type=none",
-        options};
-    options_read(&program, argc, argv);
-    InspectSubject subject = {0};
-    Error error;
-    bool done = inspect_open(&subject, path, &overrides, text, &error);
-    if (done && subject.count < 2)
-        done = error_set(&error, "one token has no order; give --text at least two words");
-    if (done) run(&subject);
-    inspect_close(&subject);
-    option_list_free(&overrides);
-    return done ? program_done("inspect order") : program_failed("inspect order", &error);
+    return inspect_run(&command, argc, argv);
 }

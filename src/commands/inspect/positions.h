@@ -1,25 +1,19 @@
-/* The parts of ./inspect positions, one file per kind of scheme. */
+/* The parts of ./inspect positions, one file per kind of scheme. subject->length is the number of
+ * positions, and they are prepared. */
 #ifndef TINYLM_COMMANDS_INSPECT_POSITIONS_H
 #define TINYLM_COMMANDS_INSPECT_POSITIONS_H
 
-#include "commands/inspect_subject.h"
-
-typedef struct PositionPictures {
-    const Model *model;
-    const char *title, *folder;
-    bool trained;
-    int64_t length; /* positions shown */
-} PositionPictures;
+#include "commands/inspect/subject.h"
 
 /* A row per position: what the scheme adds to the embedding, or for rope the sines and cosines it
  * turns by. Draws the striped table, the similarities, the decay with distance, and for sines and
  * cosines the parts of p_mᵀ H p_n and the wavelengths. */
-bool inspect_position_rows(const PositionPictures *pictures, Error *error);
+bool inspect_position_rows(const InspectSubject *subject, Error *error);
 /* The wavelengths of rope, or of a sinusoidal table: before and after scaling or training. */
-bool inspect_position_wavelengths(const PositionPictures *pictures, Error *error);
+bool inspect_position_wavelengths(const InspectSubject *subject, Error *error);
 /* What a relative scheme adds to the scores, per layer and head. */
-bool inspect_position_bias(const PositionPictures *pictures, Error *error);
+bool inspect_position_bias(const InspectSubject *subject, Error *error);
 /* The trained vectors of `shaw` for keys at a distance and at the query itself. */
-bool inspect_position_vectors(const PositionPictures *pictures, Error *error);
+bool inspect_position_vectors(const InspectSubject *subject, Error *error);
 
 #endif

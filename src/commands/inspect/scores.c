@@ -1,0 +1,191 @@
+/* ./inspect scores: which words look at which, and for absolute schemes why. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "commands/inspect/inspect.h"
+#include "commands/inspect/pictures.h"
+#include "tensor/elementwise.h"
+
+/* Panels of (T, T), one after the other, and their titles. */
+typedef struct Maps {
+    int64_t T, count;
+    double *values;
+    char **titles;
+} Maps;
+
+/* One more panel; the title becomes the maps'. */
+static double *maps_add(Maps *maps, char *title) {
+    size_t n = (size_t)maps->count++, size = (size_t)(maps->T * maps->T);
+    maps->values = reallocate(maps->values, (n + 1) * size, sizeof *maps->values);
+    maps->titles = reallocate(maps->titles, n + 1, sizeof *maps->titles);
+    maps->titles[n] = title;
+    return maps->values + n * size;
+}
+
+/* Draws and frees them. */
+static bool maps_draw(Maps *maps, const InspectSubject *subject, const char *name, const char *what,
+                      HeatMap map, Error *error) {
+    const char *const *labels = (const char *const *)subject->labels;
+    map.x = (HeatAxis){.title = "token looked at (key)", .labels = labels};
+    map.y = (HeatAxis){.title = "token that looks (query)", .labels = labels};
+    map.rows = map.columns = maps->T;
+    map.values = maps->values;
+    map.panel_count = maps->count;
+    map.panel_titles = (const char *const *)maps->titles;
+    bool drawn = inspect_draw_map(subject, name, what, map, true, error);
+    for (int64_t n = 0; n < maps->count; n++) free(maps->titles[n]);
+    free(maps->titles);
+    free(maps->values);
+    return drawn;
+}
+
+/* ---- attention maps ---- */
+
+static bool draw_attention(const InspectSubject *subject, Error *error) {
+    enum { MOST = 64 };
+    const Model *model = subject->file.model;
+    const ModelConfig *c = &model->config;
+    int64_t T = subject->count, H = c->num_heads;
+    Maps maps = {.T = T};
+    real **weights = allocate((size_t)c->num_layers, sizeof *weights);
+    for (int64_t i = 0; i < c->num_layers; i++)
+        weights[i] = allocate((size_t)(H * T * T), sizeof(real));
+    Tape tape;
+    tape_init(&tape, model->parameters.count);
+    ModelInput input = {.B = 1, .T = T, .ids = subject->ids, .attention_weights = weights};
+    model_hidden(model, &tape, &input);
+    tape_free(&tape);
+    for (int64_t i = 0; i < c->num_layers; i++) {
+        for (int64_t h = 0; h < H && maps.count < MOST; h++) {
+            double *panel =
+                maps_add(&maps, string_format("layer %lld, head %lld", (long long)i, (long long)h));
+            for (int64_t n = 0; n < T * T; n++)
+                panel[n] = n % T <= n / T ? (double)weights[i][h * T * T + n] : NAN;
+        }
+        free(weights[i]);
+    }
+    free(weights);
+    if (maps.count < c->num_layers * H)
+        printf("note: the first %lld of %lld attention maps are drawn\n", (long long)maps.count,
+               (long long)(c->num_layers * H));
+    return maps_draw(&maps, subject, "attention", "attention weights",
+                     (HeatMap){.bar_title = "weight",
+                               .colors = HEAT_SEQUENTIAL,
+                               .limited = true,
+                               .high = 1,
+                               .panels_per_row = H <= 8 ? H : 0},
+                     error);
+}
+
+/* ---- the four terms of an absolute scheme ---- */
+
+/* The embedding of the text as content + position, both (T, C): exact for add, gate and concat, which
+ * are linear in the content. */
+static void split_embedding(const Model *model, const int32_t *ids, int64_t T, double *content,
+                            double *position) {
+    int64_t C = model->config.d_model;
+    real *zeros = allocate_zeroed((size_t)(T * C), sizeof *zeros);
+    Tape tape;
+    tape_init(&tape, model->parameters.count);
+    Tensor *x = embedding(&tape, model->token_embeddings, ids, 1, T);
+    const real *whole = position_embed(model->position, &tape, x, 0)->data;
+    Tensor *nothing = tape_constant(&tape, "zeros", zeros, 3, (int64_t[]){1, T, C});
+    const real *p = position_embed(model->position, &tape, nothing, 0)->data;
+    for (int64_t n = 0; n < T * C; n++) {
+        position[n] = (double)p[n];
+        content[n] = (double)whole[n] - (double)p[n];
+    }
+    tape_free(&tape);
+    free(zeros);
+}
+
+/* The first layer's norm divides content and position of a row by the same number, so that their
+ * sum stays a sum. */
+static void normalize(const Model *model, int64_t T, double *content, double *position) {
+    int64_t C = model->config.d_model;
+    if (model->config.norm != NORM_PRE) return;
+    const real *gain = model->layers[0].ln1->data;
+    for (int64_t t = 0; t < T; t++) {
+        double *x = content + t * C, *p = position + t * C, sum = 0;
+        for (int64_t c = 0; c < C; c++) sum += (x[c] + p[c]) * (x[c] + p[c]);
+        double r = 1 / sqrt(sum / (double)C + model->config.norm_eps);
+        for (int64_t c = 0; c < C; c++) {
+            x[c] *= r * (double)gain[c];
+            p[c] *= r * (double)gain[c];
+        }
+    }
+}
+
+/* Rows of one head of q or k for x (T, C): to (T, D). `row` is the head's first in qkv_proj. */
+static void project(const Model *model, int64_t row, int64_t T, const double *x, double *to) {
+    int64_t C = model->config.d_model, D = C / model->config.num_heads;
+    const real *weight = model->layers[0].qkv_proj->data + row * C;
+    for (int64_t t = 0; t < T; t++)
+        for (int64_t d = 0; d < D; d++) {
+            double sum = 0;
+            for (int64_t c = 0; c < C; c++) sum += (double)weight[d * C + c] * x[t * C + c];
+            to[t * D + d] = sum;
+        }
+}
+
+static bool draw_terms(const InspectSubject *subject, Error *error) {
+    enum { MOST_HEADS = 8 };
+    const Model *model = subject->file.model;
+    const ModelConfig *c = &model->config;
+    Maps maps = {.T = subject->count};
+    int64_t T = subject->count, C = c->d_model, D = C / c->num_heads;
+    double *content = allocate((size_t)(2 * T * C), sizeof *content), *position = content + T * C;
+    double *q = allocate((size_t)(4 * T * D), sizeof *q), *k = q + 2 * T * D;
+    split_embedding(model, subject->ids, T, content, position);
+    normalize(model, T, content, position);
+    static const char *const names[2] = {"content", "position"};
+    for (int64_t h = 0; h < c->num_heads && h < MOST_HEADS; h++) {
+        int64_t group = h * c->num_kv_heads / c->num_heads;
+        for (int part = 0; part < 2; part++) {
+            project(model, h * D, T, part ? position : content, q + part * T * D);
+            project(model, C + group * D, T, part ? position : content, k + part * T * D);
+        }
+        for (int term = 0; term < 4; term++) {
+            double *panel = maps_add(&maps, string_format("head %lld: %s x %s", (long long)h,
+                                                          names[term / 2], names[term % 2]));
+            for (int64_t i = 0; i < T; i++)
+                for (int64_t j = 0; j < T; j++) {
+                    double sum = 0;
+                    for (int64_t d = 0; d < D; d++)
+                        sum += q[(term / 2 * T + i) * D + d] * k[(term % 2 * T + j) * D + d];
+                    panel[i * T + j] = sum / sqrt((double)D);
+                }
+        }
+    }
+    free(content);
+    free(q);
+    return maps_draw(
+        &maps, subject, "terms", "terms of the first layer's scores",
+        (HeatMap){.bar_title = "part of the score", .colors = HEAT_DIVERGING, .panels_per_row = 4},
+        error);
+}
+
+static bool run(const InspectSubject *subject, Error *error) {
+    return draw_attention(subject, error) &&
+           (!position_is_absolute(subject->file.model->config.position.type) ||
+            draw_terms(subject, error));
+}
+
+int inspect_scores(int argc, char **argv) {
+    static const InspectCommand command = {
+        .name = "inspect scores",
+        .summary =
+            "Draws the attention weights of every layer and head on a text, and for schemes that add\n"
+            "positions to the embedding the four terms of the first layer's scores: content x content,\n"
+            "content x position, position x content, position x position.",
+        .example =
+            "./inspect scores runs/tiny --text \"the cat chases the mouse\" --output pictures",
+        .text = true,
+        .folder = true,
+        .run = run,
+    };
+    return inspect_run(&command, argc, argv);
+}
