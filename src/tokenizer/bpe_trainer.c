@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stb_ds.h"
+#include "base/array.h"
+#include "tokenizer/byte_map.h"
 
 /* All distinct words lie behind each other in `cells`, one cell a byte, with a WALL before and behind
  * each. A symbol of n bytes has its id in its first and its last cell (the neighbours look there),
@@ -16,13 +17,9 @@ typedef struct Pair {
     uint32_t left, right;
     bool raised;         /* by the merge at work; goes into the heap afterwards */
     uint64_t count;      /* occurrences, each times the count of its word */
-    uint32_t *positions; /* stb_ds array of first cells; some may be out of date */
+    uint32_t *positions; /* first cells; some may be out of date */
+    uint32_t position_count, position_capacity;
 } Pair;
-
-typedef struct PairKey {
-    uint64_t key; /* left << 32 | right */
-    uint32_t value;
-} PairKey;
 
 typedef struct HeapEntry {
     uint64_t count; /* the pair's count when it was entered: an upper bound of the present one */
@@ -34,10 +31,13 @@ typedef struct Trainer {
     uint32_t *cells, *word_of_cell;
     uint64_t cell_count;
     const uint64_t *word_counts;
-    Pair *pairs;         /* stb_ds array */
-    PairKey *pair_index; /* stb_ds map */
-    HeapEntry *heap;     /* stb_ds array, most frequent first */
-    uint32_t *raised;    /* stb_ds array of pairs */
+    ByteMap pair_numbers; /* of the two ids, 8 bytes: the index in `pairs` */
+    Pair *pairs;
+    uint32_t pair_count, pair_capacity;
+    HeapEntry *heap; /* most frequent first */
+    size_t heap_count, heap_capacity;
+    uint32_t *raised; /* pairs */
+    size_t raised_count, raised_capacity;
 } Trainer;
 
 static size_t length_of(const Trainer *trainer, uint32_t id) {
@@ -67,17 +67,17 @@ static bool goes_first(const Trainer *trainer, HeapEntry a, HeapEntry b) {
 
 static void heap_push(Trainer *trainer, uint32_t pair) {
     HeapEntry entry = {trainer->pairs[pair].count, pair};
-    arrput(trainer->heap, entry);
+    array_reserve(trainer->heap, trainer->heap_count, trainer->heap_capacity, 1);
     HeapEntry *heap = trainer->heap;
-    size_t at = arrlenu(heap) - 1;
+    size_t at = trainer->heap_count++;
     for (; at > 0 && goes_first(trainer, entry, heap[(at - 1) / 2]); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = entry;
 }
 
 static HeapEntry heap_pop(Trainer *trainer) {
-    HeapEntry *heap = trainer->heap, top = heap[0], moved = arrpop(trainer->heap);
-    size_t count = arrlenu(heap), at = 0;
+    HeapEntry *heap = trainer->heap, top = heap[0], moved = heap[--trainer->heap_count];
+    size_t count = trainer->heap_count, at = 0;
     if (count == 0) return top;
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && goes_first(trainer, heap[child + 1], heap[child])) child++;
@@ -90,7 +90,7 @@ static HeapEntry heap_pop(Trainer *trainer) {
 
 /* The most frequent pair; false when no pair is left. */
 static bool best_pair(Trainer *trainer, uint32_t *best) {
-    while (arrlenu(trainer->heap) > 0) {
+    while (trainer->heap_count > 0) {
         HeapEntry top = heap_pop(trainer);
         uint64_t count = trainer->pairs[top.pair].count;
         if (count == 0) continue;
@@ -106,12 +106,12 @@ static bool best_pair(Trainer *trainer, uint32_t *best) {
 /* ---- counting pairs ---- */
 
 static uint32_t find_pair(Trainer *trainer, uint32_t left, uint32_t right) {
-    uint64_t key = (uint64_t)left << 32 | right;
-    ptrdiff_t found = hmgeti(trainer->pair_index, key);
-    if (found >= 0) return trainer->pair_index[found].value;
-    uint32_t index = (uint32_t)arrlenu(trainer->pairs);
-    arrput(trainer->pairs, ((Pair){left, right, false, 0, NULL}));
-    hmput(trainer->pair_index, key, index);
+    const uint32_t ids[] = {left, right};
+    const uint8_t *key = (const uint8_t *)ids, *end = key + sizeof ids;
+    uint32_t index = byte_map_add(&trainer->pair_numbers, key, sizeof ids, end);
+    if (index < trainer->pair_count) return index;
+    array_reserve(trainer->pairs, trainer->pair_count, trainer->pair_capacity, 1);
+    trainer->pairs[trainer->pair_count++] = (Pair){.left = left, .right = right};
     return index;
 }
 
@@ -120,10 +120,12 @@ static void add_place(Trainer *trainer, uint32_t left, uint32_t right, uint32_t 
     uint32_t index = find_pair(trainer, left, right);
     Pair *pair = &trainer->pairs[index];
     pair->count += count;
-    arrput(pair->positions, position);
+    array_reserve(pair->positions, pair->position_count, pair->position_capacity, 1);
+    pair->positions[pair->position_count++] = position;
     if (!pair->raised) {
         pair->raised = true;
-        arrput(trainer->raised, index);
+        array_reserve(trainer->raised, trainer->raised_count, trainer->raised_capacity, 1);
+        trainer->raised[trainer->raised_count++] = index;
     }
 }
 
@@ -133,12 +135,12 @@ static void remove_place(Trainer *trainer, uint32_t left, uint32_t right, uint64
 
 /* Enters the pairs that gained places since the last call. */
 static void enter_raised(Trainer *trainer) {
-    for (size_t i = 0; i < arrlenu(trainer->raised); i++) {
+    for (size_t i = 0; i < trainer->raised_count; i++) {
         uint32_t pair = trainer->raised[i];
         trainer->pairs[pair].raised = false;
         if (trainer->pairs[pair].count) heap_push(trainer, pair);
     }
-    arrsetlen(trainer->raised, 0);
+    trainer->raised_count = 0;
 }
 
 /* ---- one merge ---- */
@@ -172,14 +174,15 @@ static int ascending(const void *a, const void *b) {
 static void merge_everywhere(Trainer *trainer, uint32_t index, uint32_t result) {
     Pair pair = trainer->pairs[index]; /* a copy: the array may move */
     trainer->pairs[index].positions = NULL;
+    trainer->pairs[index].position_count = trainer->pairs[index].position_capacity = 0;
     /* In "aaa" the left place goes first; places were not always found in that order. */
     if (pair.left == pair.right)
-        qsort(pair.positions, arrlenu(pair.positions), sizeof *pair.positions, ascending);
+        qsort(pair.positions, pair.position_count, sizeof *pair.positions, ascending);
     size_t left_length = length_of(trainer, pair.left),
            right_length = length_of(trainer, pair.right);
-    for (size_t i = 0; i < arrlenu(pair.positions); i++)
+    for (size_t i = 0; i < pair.position_count; i++)
         merge_at(trainer, pair.positions[i], &pair, left_length, right_length, result);
-    arrfree(pair.positions);
+    free(pair.positions);
     trainer->pairs[index].count = 0;
     enter_raised(trainer);
 }
@@ -240,11 +243,11 @@ static void find_all_pairs(Trainer *trainer) {
 }
 
 static void trainer_free(Trainer *trainer) {
-    for (size_t i = 0; i < arrlenu(trainer->pairs); i++) arrfree(trainer->pairs[i].positions);
-    arrfree(trainer->pairs);
-    hmfree(trainer->pair_index);
-    arrfree(trainer->heap);
-    arrfree(trainer->raised);
+    for (uint32_t i = 0; i < trainer->pair_count; i++) free(trainer->pairs[i].positions);
+    free(trainer->pairs);
+    byte_map_free(&trainer->pair_numbers);
+    free(trainer->heap);
+    free(trainer->raised);
     free(trainer->cells);
     free(trainer->word_of_cell);
 }
@@ -252,6 +255,7 @@ static void trainer_free(Trainer *trainer) {
 bool bpe_learn(Tokenizer *tokenizer, const WordCounts *counts, int64_t vocab_size,
                const BpeOptions *options, Error *error) {
     Trainer trainer = {.tokenizer = tokenizer};
+    byte_map_init(&trainer.pair_numbers);
     bool done = lay_out_words(&trainer, counts, error);
     if (done) find_all_pairs(&trainer);
     uint32_t best, result;
