@@ -117,15 +117,6 @@ void ticks_log(Ticks *ticks, Range range, int most) {
     for (int i = 0; i < ticks->count; i++) tick_number(ticks->labels[i], ticks->values[i], 6);
 }
 
-void ticks_given(Ticks *ticks, Range range, const double *values, int count) {
-    ticks->count = 0;
-    for (int i = 0; i < count && ticks->count < TICKS_MAX; i++) {
-        if (!(values[i] >= range.low && values[i] <= range.high)) continue;
-        tick_number(ticks->labels[ticks->count], values[i], 6);
-        tick_add(ticks, values[i]);
-    }
-}
-
 /* ---- an axis in its place ---- */
 
 static const char *frame_color = "#888888", *grid_color = "#e3e3e3";
@@ -135,8 +126,8 @@ double axis_pixel(const Axis *axis, double value) {
     Range range = axis->range;
     double share = axis->logarithmic ? log(value / range.low) / log(range.high / range.low)
                                      : (value - range.low) / (range.high - range.low);
-    /* Values far outside of a limited axis must not become coordinates with 300 digits. */
-    return axis->start + fmax(-10, fmin(share, 10)) * (axis->end - axis->start);
+    /* 1.7e308 is past the largest Range */
+    return axis->start + fmax(-1, fmin(share, 2)) * (axis->end - axis->start);
 }
 
 static int64_t label_count(const Axis *axis) {

@@ -37,8 +37,6 @@ void ticks_linear(Ticks *ticks, Range range, int most);
 /* Powers of ten, with their double and fivefold where there is room; a range too short for those
  * gets linear ticks. */
 void ticks_log(Ticks *ticks, Range range, int most);
-/* Given values, those inside the range only, labelled with up to six digits. */
-void ticks_given(Ticks *ticks, Range range, const double *values, int count);
 
 /* The shortest usual form of a number with up to `digits` significant digits: 0.25, 1200, 1e-7. */
 void tick_number(char label[TICK_LABEL_SIZE], double value, int digits);

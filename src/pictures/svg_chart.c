@@ -29,18 +29,14 @@ static bool can_draw(const Chart *chart, double x, double y) {
 
 /* ---- layout ---- */
 
-/* The data's range, with a little air around it, or the limits that were asked for. */
+/* The data's range, with a little air around it. */
 static Range axis_range(const ChartAxis *axis, Range data, double air) {
-    if (axis->limited) data = (Range){axis->low, axis->high};
-    if (axis->logarithmic)
-        range_widen_log(&data);
-    else
-        range_widen(&data);
-    if (axis->limited) return data;
     if (axis->logarithmic) {
+        range_widen_log(&data);
         double ratio = pow(data.high / data.low, air);
         return (Range){data.low / ratio, data.high * ratio};
     }
+    range_widen(&data);
     double more = (data.high - data.low) * air;
     /* No empty strip below zero for data that only touch it from above. */
     bool from_zero = data.low >= 0 && data.low - more < 0;
@@ -48,17 +44,11 @@ static Range axis_range(const ChartAxis *axis, Range data, double air) {
 }
 
 /* Lays an axis between two pixels. */
-static void axis_place(Axis *axis, const ChartAxis *wish, double start, double end,
-                       double pixels_per_tick) {
+static void axis_place(Axis *axis, double start, double end, double pixels_per_tick) {
     axis->start = start;
     axis->end = end;
     int most = (int)fmax(2, fmin(fabs(end - start) / pixels_per_tick, TICKS_MAX));
-    if (wish->ticks)
-        ticks_given(&axis->ticks, axis->range, wish->ticks, wish->tick_count);
-    else if (wish->logarithmic)
-        ticks_log(&axis->ticks, axis->range, most);
-    else
-        ticks_linear(&axis->ticks, axis->range, most);
+    (axis->logarithmic ? ticks_log : ticks_linear)(&axis->ticks, axis->range, most);
 }
 
 static const double legend_row = 19, legend_sample = 34;
@@ -107,14 +97,14 @@ static bool plot_prepare(Plot *plot, const Chart *chart, double top_edge) {
     double least = fmax(legend > 0 ? chart->series_count * legend_row : 0, 120);
     plot->height = fmax(plot->height, plot->top - top_edge + least + below);
     plot->bottom = top_edge + plot->height - below;
-    axis_place(&plot->y, &chart->y, plot->bottom, plot->top, 32);
+    axis_place(&plot->y, plot->bottom, plot->top, 32);
     plot->left = axis_room_left(&plot->y);
     plot->right = fmax(plot->right, plot->left + 100);
     return true;
 }
 
 /* Charts below each other have their left and right edges in line, so that equal x meet. */
-static void plots_align(Plot *plots, const Chart *charts, int count) {
+static void plots_align(Plot *plots, int count) {
     double left = 0, right = INFINITY;
     for (int i = 0; i < count; i++) {
         left = fmax(left, plots[i].left);
@@ -123,7 +113,7 @@ static void plots_align(Plot *plots, const Chart *charts, int count) {
     for (int i = 0; i < count; i++) {
         plots[i].left = left;
         plots[i].right = right;
-        axis_place(&plots[i].x, &charts[i].x, left, right, 72);
+        axis_place(&plots[i].x, left, right, 72);
     }
 }
 
@@ -140,7 +130,6 @@ static void draw_markers(FILE *out, const Plot *plot, const Chart *chart) {
         double x = axis_pixel(&plot->x, marker->value), y = axis_pixel(&plot->y, marker->value);
         SvgText style = {.size = SVG_SMALL, .color = "#444444"};
         if (marker->vertical) {
-            if (!(x >= plot->left && x <= plot->right)) continue;
             svg_line(out, x, plot->top, x, plot->bottom, marker_color, 1.2, "5 4");
             /* Beside the line, on the side that has room. */
             bool right_half = x > (plot->left + plot->right) / 2;
@@ -148,7 +137,6 @@ static void draw_markers(FILE *out, const Plot *plot, const Chart *chart) {
             if (marker->label)
                 svg_text(out, x + (right_half ? -5 : 5), plot->top + 14, style, marker->label);
         } else {
-            if (!(y >= plot->top && y <= plot->bottom)) continue;
             svg_line(out, plot->left, y, plot->right, y, marker_color, 1.2, "5 4");
             style.anchor = SVG_END;
             double above = y - 5 < plot->top + 12 ? 15 : -5;
@@ -267,17 +255,8 @@ static void draw_chart(FILE *out, const Plot *plot, const Chart *chart) {
     if (chart->title)
         svg_text(out, (plot->left + plot->right) / 2, plot->top - 16, style, chart->title);
     draw_markers(out, plot, chart);
-    /* An inner picture with its own edges cuts off what lies outside of a limited axis; a little
-     * wider than the data area, so that points on its border stay whole. */
-    double left = plot->left - 4, top = plot->top - 4;
-    double width = plot->right + 4 - left, height = plot->bottom + 4 - top;
-    fprintf(out,
-            "<svg x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
-            "viewBox=\"%.1f %.1f %.1f %.1f\">\n",
-            left, top, width, height, left, top, width, height);
     for (int s = 0; s < chart->series_count; s++)
         (chart->groups ? draw_bars : draw_series)(out, plot, chart, s);
-    svg_end(out);
     draw_border(out, plot);
     draw_legend(out, plot, chart);
 }
@@ -300,7 +279,7 @@ char *svg_chart_text(const char *name, const Chart *charts, int count, Error *er
         width = fmax(width, plots[i].width);
         height += plots[i].height;
     }
-    plots_align(plots, charts, count);
+    plots_align(plots, count);
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);

@@ -19,10 +19,6 @@ typedef struct ChartSeries {
 typedef struct ChartAxis {
     const char *title; /* NULL: none */
     bool logarithmic;
-    bool limited; /* show exactly low … high; otherwise the range of the data */
-    double low, high;
-    const double *ticks; /* values to label, such as 128, 256, 512; NULL: round numbers */
-    int tick_count;
 } ChartAxis;
 
 typedef struct ChartMarker {

@@ -11,11 +11,6 @@
 #include "tensor/matmul.h"
 #include "tensor/rmsnorm.h"
 
-/* What is compared: the outputs of the first attention and of the whole model, both (T, C). */
-typedef struct Outputs {
-    real *attention, *model;
-} Outputs;
-
 /* The first layer up to its attention. */
 static void first_attention(const Model *model, Tape *tape, const int32_t *ids, int64_t T,
                             bool causal, real *to) {
@@ -33,29 +28,25 @@ static void first_attention(const Model *model, Tape *tape, const int32_t *ids, 
     memcpy(to, attention(tape, qkv, &options)->data, (size_t)(T * c->d_model) * sizeof *to);
 }
 
-/* Row n of the result belongs to the word that stood at place n before the permutation: `places`
- * says where word n has gone (NULL: nowhere). */
-static void compute(const Model *model, const int32_t *ids, int64_t T, const int64_t *places,
-                    bool causal, Outputs *out) {
-    int64_t C = model->config.d_model;
+/* The outputs (T, C) of the first attention and behind them those of the whole model. Row n belongs to
+ * the word that stood at place n before the permutation: `places` says where it has gone (NULL:
+ * nowhere). */
+static void compute(const InspectSubject *subject, const int64_t *places, bool causal, real *out) {
+    const Model *model = subject->file.model;
+    int64_t T = subject->count, C = model->config.d_model;
     int32_t *moved = allocate((size_t)T, sizeof *moved);
-    real *rows = allocate((size_t)(T * C), sizeof *rows);
-    for (int64_t n = 0; n < T; n++) moved[places ? places[n] : n] = ids[n];
+    real *rows = allocate((size_t)(2 * T * C), sizeof *rows);
+    for (int64_t n = 0; n < T; n++) moved[places ? places[n] : n] = subject->ids[n];
     Tape tape;
     tape_init(&tape, model->parameters.count);
-    for (int which = 0; which < 2; which++) {
-        real *to = which ? out->model : out->attention;
-        if (which) {
-            ModelInput input = {.B = 1, .T = T, .ids = moved, .bidirectional = !causal};
-            memcpy(rows, model_hidden(model, &tape, &input)->data, (size_t)(T * C) * sizeof *rows);
-        } else {
-            first_attention(model, &tape, moved, T, causal, rows);
-        }
-        for (int64_t n = 0; n < T; n++)
-            memcpy(to + n * C, rows + (places ? places[n] : n) * C, (size_t)C * sizeof *to);
-        tape_reset(&tape);
-    }
+    first_attention(model, &tape, moved, T, causal, rows);
+    tape_reset(&tape);
+    ModelInput input = {.B = 1, .T = T, .ids = moved, .bidirectional = !causal};
+    memcpy(rows + T * C, model_hidden(model, &tape, &input)->data, (size_t)(T * C) * sizeof *rows);
     tape_free(&tape);
+    for (int64_t n = 0; n < 2 * T; n++)
+        memcpy(out + n * C, rows + (n / T * T + (places ? places[n % T] : n % T)) * C,
+               (size_t)C * sizeof *out);
     free(rows);
     free(moved);
 }
@@ -70,27 +61,15 @@ static double difference(const real *a, const real *b, int64_t count) {
     return size > 0 ? largest / size : 0;
 }
 
-static Outputs outputs_new(int64_t count) {
-    return (Outputs){allocate((size_t)count, sizeof(real)), allocate((size_t)count, sizeof(real))};
-}
-
-static void outputs_free(Outputs *outputs) {
-    free(outputs->attention);
-    free(outputs->model);
-}
-
-/* The experiment: the text as it is, and a way to change the places of its words. */
-typedef struct Experiment {
-    const InspectSubject *subject;
-    Outputs original[2], changed; /* [causal] */
-} Experiment;
-
-static void measure(Experiment *e, const int64_t *places, bool causal, double result[2]) {
-    const Model *model = e->subject->file.model;
-    int64_t T = e->subject->count, count = T * model->config.d_model;
-    compute(model, e->subject->ids, T, places, causal, &e->changed);
-    result[0] = difference(e->changed.attention, e->original[causal].attention, count);
-    result[1] = difference(e->changed.model, e->original[causal].model, count);
+/* How much the outputs change when words change places: [0] of attention, [1] of the model. */
+static void measure(const InspectSubject *subject, const real *original, const int64_t *places,
+                    bool causal, double result[2]) {
+    int64_t count = subject->count * subject->file.model->config.d_model;
+    real *changed = allocate((size_t)(2 * count), sizeof *changed);
+    compute(subject, places, causal, changed);
+    for (int i = 0; i < 2; i++)
+        result[i] = difference(changed + i * count, original + i * count, count);
+    free(changed);
 }
 
 static void print_row(const char *what, const double result[2]) {
@@ -120,16 +99,17 @@ static void print_words(const char *what, const InspectSubject *subject, const i
 }
 
 /* All pairs of a short text, neighbours in a long one. */
-static void measure_swaps(Experiment *e, int64_t *places, double largest[2], int64_t pair[2]) {
+static void measure_swaps(const InspectSubject *subject, const real *original, int64_t *places,
+                          double largest[2], int64_t pair[2]) {
     enum { SHORT = 24 };
-    int64_t T = e->subject->count;
+    int64_t T = subject->count;
     for (int64_t n = 0; n < T; n++) places[n] = n;
     largest[0] = largest[1] = -1;
     for (int64_t a = 0; a < T; a++)
         for (int64_t b = a + 1; b < (T <= SHORT || a + 2 > T ? T : a + 2); b++) {
             double result[2];
             places[a] = b, places[b] = a;
-            measure(e, places, false, result);
+            measure(subject, original, places, false, result);
             places[a] = a, places[b] = b;
             if (result[1] > largest[1]) pair[0] = a, pair[1] = b;
             for (int i = 0; i < 2; i++) largest[i] = fmax(largest[i], result[i]);
@@ -139,23 +119,20 @@ static void measure_swaps(Experiment *e, int64_t *places, double largest[2], int
 static bool run(const InspectSubject *subject, Error *error) {
     if (subject->count < 2)
         return error_set(error, "one token has no order; give --text at least two words");
-    const Model *model = subject->file.model;
-    int64_t T = subject->count, count = T * model->config.d_model;
-    Experiment e = {.subject = subject, .changed = outputs_new(count)};
-    for (int causal = 0; causal < 2; causal++) {
-        e.original[causal] = outputs_new(count);
-        compute(model, subject->ids, T, NULL, causal, &e.original[causal]);
-    }
+    int64_t T = subject->count, count = T * subject->file.model->config.d_model;
+    real *original = allocate((size_t)(4 * count), sizeof *original);
+    compute(subject, NULL, false, original);
+    compute(subject, NULL, true, original + 2 * count); /* with the mask, behind those without */
     int64_t *places = allocate((size_t)T, sizeof *places), pair[2] = {0, 0};
     double open[2], causal[2], swapped[2];
     shuffle(places, T);
-    printf("positions: %s\n", position_type_name(model->config.position.type));
+    printf("positions: %s\n", position_type_name(subject->file.model->config.position.type));
     print_words("text:     ", subject, NULL);
     print_words("permuted: ", subject, places);
-    measure(&e, places, false, open);
-    measure(&e, places, true, causal);
-    measure_swaps(&e, places, swapped, pair);
-    printf("\nLargest change of a word's output, as a share of the largest output:\n");
+    measure(subject, original, places, false, open);
+    measure(subject, original + 2 * count, places, true, causal);
+    measure_swaps(subject, original, places, swapped, pair);
+    printf("\nLargest change of a word's output, relative to the largest output:\n");
     printf("  %-42s %12s %12s\n", "", "attention", "whole model");
     print_row("permuted, causal mask off", open);
     print_row("permuted, causal mask on", causal);
@@ -169,8 +146,7 @@ static bool run(const InspectSubject *subject, Error *error) {
                  "model a text is a set of words."
                : "With the mask off the outputs differ: this model knows where its words "
                  "stand.");
-    for (int i = 0; i < 2; i++) outputs_free(&e.original[i]);
-    outputs_free(&e.changed);
+    free(original);
     free(places);
     return true;
 }
