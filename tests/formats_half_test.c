@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "formats/half.h"
+#include "formats/stored_tensor.h"
 
 static uint32_t bits_of(float value) {
     uint32_t bits;
@@ -94,6 +95,11 @@ static void test_shared_cases(void **state) {
     cJSON_Delete(cases);
 }
 
+static void read_array(NumberType type, const uint8_t *at, real out[4]) {
+    StoredTensor tensor = {.type = type, .rank = 1, .shape = {4}, .data = at};
+    assert_true(stored_tensor_measure(&tensor) && stored_tensor_to_real(&tensor, out));
+}
+
 /* Arrays at odd addresses. */
 static void test_arrays(void **state) {
     (void)state;
@@ -104,16 +110,16 @@ static void test_arrays(void **state) {
     uint16_t brain[4] = {0x3fc0, 0xc000, 0x7f80, 0x0001};
     real out[4];
     memcpy(bytes + 1, wide, sizeof wide);
-    reals_from_float64(out, bytes + 1, 4);
+    read_array(NUMBER_F64, bytes + 1, out);
     for (int i = 0; i < 4; i++) assert_true(out[i] == (real)wide[i]);
     memcpy(bytes + 1, single, sizeof single);
-    reals_from_float32(out, bytes + 1, 4);
+    read_array(NUMBER_F32, bytes + 1, out);
     for (int i = 0; i < 4; i++) assert_true(out[i] == (real)single[i]);
     memcpy(bytes + 1, half, sizeof half);
-    reals_from_float16(out, bytes + 1, 4);
+    read_array(NUMBER_F16, bytes + 1, out);
     for (int i = 0; i < 4; i++) assert_true(out[i] == (real)half_to_float(half[i]));
     memcpy(bytes + 1, brain, sizeof brain);
-    reals_from_bfloat16(out, bytes + 1, 4);
+    read_array(NUMBER_BF16, bytes + 1, out);
     for (int i = 0; i < 4; i++) assert_true(out[i] == (real)bfloat16_to_float(brain[i]));
     assert_true(out[0] == 1.5 && out[3] > 0);
 }

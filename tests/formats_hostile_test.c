@@ -227,7 +227,7 @@ static void test_gguf_alignment(void **state) {
         Error error;
         if (!gguf_parse(&file, bytes, used, "x.gguf", &error)) fail_msg("%s", error.message);
         real values[2];
-        assert_true(gguf_to_real(gguf_tensor(&file, "w"), values));
+        assert_true(stored_tensor_to_real(stored_tensors_find(&file.tensors, "w"), values));
         assert_true(values[0] == 3 && values[1] == 5);
         gguf_close(&file);
     }

@@ -32,7 +32,7 @@ static void test_config_refusals(void **state) {
         {"num_hidden_layers", "1000000000", "num_hidden_layers"},
         {"num_hidden_layers", "3", "model.layers.2.input_layernorm"},
         {"num_hidden_layers", "1", "has no place"},
-        {"intermediate_size", "40", "48 x 32, and the file's hyperparameters ask for 40 x 32"},
+        {"intermediate_size", "40", "48 x 32, and the model's config asks for 40 x 32"},
         {"vocab_size", "271", "271 x 32"},
         {"vocab_size", "null", "32000 x 32"}, /* the default of transformers */
         {"rms_norm_eps", "0", "rms_norm_eps"},

@@ -5,7 +5,7 @@
 
 typedef struct Items {
     Safetensors file;
-    SafetensorsItem items[64];
+    StoredTensor items[64];
     int64_t count;
 } Items;
 
@@ -15,11 +15,8 @@ static Items *items_of(const char *directory) {
     char *path = path_join(directory, "model.safetensors");
     if (!safetensors_open(&items->file, path, &error)) fail_msg("%s", error.message);
     free(path);
-    for (int64_t i = 0; i < items->file.count; i++) {
-        const SafetensorsTensor *t = &items->file.tensors[i];
-        SafetensorsItem *item = &items->items[items->count++];
-        *item = (SafetensorsItem){t->name, t->type, t->rank, {0}, t->data};
-        memcpy(item->shape, t->shape, sizeof item->shape);
+    for (int64_t i = 0; i < items->file.tensors.count; i++) {
+        items->items[items->count++] = items->file.tensors.items[i];
     }
     return items;
 }
@@ -38,7 +35,7 @@ static void free_items(Items *items) {
     free(items);
 }
 
-static SafetensorsItem *find_item(Items *items, const char *name) {
+static StoredTensor *find_item(Items *items, const char *name) {
     for (int64_t i = 0; i < items->count; i++)
         if (strcmp(items->items[i].name, name) == 0) return &items->items[i];
     fail_msg("no %s", name);
@@ -95,17 +92,17 @@ static void test_strange_tensors(void **state) {
     const char *directory = fresh_directory(&config);
     Items *items = items_of(directory);
     float numbers[32] = {1};
-    SafetensorsItem *extra = &items->items[items->count];
-    *extra = (SafetensorsItem){
-        "model.layers.0.self_attn.rotary_emb.inv_freq", SAFETENSORS_F32, 1, {4}, numbers};
+    StoredTensor *extra = &items->items[items->count];
+    *extra = (StoredTensor){
+        "model.layers.0.self_attn.rotary_emb.inv_freq", NUMBER_F32, 1, {4}, numbers, 0, 0};
     write_items(items, directory, "model.safetensors", 0, items->count + 1);
     ModelFile file = read_model(directory); /* old files carry the frequencies along */
     model_file_free(&file);
-    *extra = (SafetensorsItem){
-        "model.layers.0.self_attn.q_proj.bias", SAFETENSORS_F32, 1, {32}, numbers};
+    *extra =
+        (StoredTensor){"model.layers.0.self_attn.q_proj.bias", NUMBER_F32, 1, {32}, numbers, 0, 0};
     write_items(items, directory, "model.safetensors", 0, items->count + 1);
     refuse_reading(directory, "q_proj.bias");
-    find_item(items, "model.norm.weight")->type = SAFETENSORS_I32;
+    find_item(items, "model.norm.weight")->type = NUMBER_I32;
     write_items(items, directory, "model.safetensors", 0, items->count);
     refuse_reading(directory, "type I32");
     free_items(items);

@@ -39,11 +39,11 @@ static void test_shared_cases(void **state) {
         if (!safetensors_open(&file, shared_path(name), &error)) fail_msg("%s", error.message);
         files++;
         cJSON_ArrayForEach(wanted, cJSON_GetObjectItem(item, "expect")) {
-            const SafetensorsTensor *tensor = safetensors_find(&file, wanted->string);
+            const StoredTensor *tensor = stored_tensors_find(&file.tensors, wanted->string);
             if (!tensor) fail_msg("%s: no tensor '%s'", name, wanted->string);
             assert_int_equal(tensor->count, cJSON_GetArraySize(wanted));
             real values[16];
-            assert_true(tensor->count <= 16 && safetensors_to_real(tensor, values));
+            assert_true(tensor->count <= 16 && stored_tensor_to_real(tensor, values));
             for (int i = 0; i < tensor->count; i++)
                 assert_true((double)values[i] == cJSON_GetArrayItem(wanted, i)->valuedouble);
         }
@@ -63,20 +63,21 @@ static void test_valid(void **state) {
         "\"e\":{\"dtype\":\"F64\",\"shape\":[0,1099511627776],\"data_offsets\":[1,1]},"
         "\"a\":{\"shape\":[],\"data_offsets\":[0,1],\"dtype\":\"BOOL\"}} \n\t ";
     if (!safetensors_open(&file, make_file(header, 25), &error)) fail_msg("%s", error.message);
-    assert_int_equal(file.count, 3);
-    assert_string_equal(file.tensors[0].name, "b");
+    assert_int_equal(file.tensors.count, 3);
+    assert_string_equal(file.tensors.items[0].name, "b");
     assert_string_equal(safetensors_metadata(&file, "k"), "v");
     assert_string_equal(safetensors_metadata(&file, "K"), "w");
     assert_null(safetensors_metadata(&file, "x"));
-    assert_null(safetensors_find(&file, "B"));
-    const SafetensorsTensor *b = safetensors_find(&file, "b"), *a = safetensors_find(&file, "a");
+    assert_null(stored_tensors_find(&file.tensors, "B"));
+    const StoredTensor *b = stored_tensors_find(&file.tensors, "b"),
+                       *a = stored_tensors_find(&file.tensors, "a");
     assert_int_equal(b->rank, 2);
     assert_int_equal(b->shape[1], 3);
-    assert_int_equal(b->data[0], 1);
+    assert_int_equal(*(const uint8_t *)b->data, 1);
     assert_int_equal(a->count, 1);
     assert_int_equal(a->bytes, 1);
-    assert_false(safetensors_to_real(a, NULL));
-    assert_int_equal(safetensors_find(&file, "e")->count, 0);
+    assert_false(stored_tensor_to_real(a, NULL));
+    assert_int_equal(stored_tensors_find(&file.tensors, "e")->count, 0);
     safetensors_close(&file);
 }
 
@@ -166,15 +167,15 @@ static void test_hostile_lengths(void **state) {
     free(bytes);
 }
 
-static const SafetensorsItem *test_items(void) {
+static const StoredTensor *test_items(void) {
     static const uint8_t bytes[3] = {1, 2, 3};
     static const float floats[6] = {1, -2, 3.5F, 0, 1e-40F, 5};
     static const uint64_t big[1] = {UINT64_MAX};
-    static const SafetensorsItem items[] = {
-        {"odd \"name\"\n\xc3\xa9", SAFETENSORS_U8, 1, {3}, bytes},
-        {"weights", SAFETENSORS_F32, 2, {2, 3}, floats},
-        {"none", SAFETENSORS_F32, 2, {0, 3}, NULL},
-        {"step", SAFETENSORS_U64, 0, {0}, big},
+    static const StoredTensor items[] = {
+        {"odd \"name\"\n\xc3\xa9", NUMBER_U8, 1, {3}, bytes, 0, 0},
+        {"weights", NUMBER_F32, 2, {2, 3}, floats, 0, 0},
+        {"none", NUMBER_F32, 2, {0, 3}, NULL, 0, 0},
+        {"step", NUMBER_U64, 0, {0}, big, 0, 0},
     };
     return items;
 }
@@ -182,21 +183,21 @@ static const SafetensorsItem *test_items(void) {
 static void test_write(void **state) {
     (void)state;
     static const char *const metadata[][2] = {{"config", "{\"a\": 1}\n"}, {"x", ""}};
-    const SafetensorsItem *items = test_items();
+    const StoredTensor *items = test_items();
     const char *path = scratch_path("written.safetensors");
     for (int checksum = 0; checksum < 2; checksum++) {
         Safetensors file;
         Error error = {""};
         assert_true(safetensors_write(path, items, 4, metadata, 2, checksum, NULL, &error));
         if (!safetensors_open(&file, path, &error)) fail_msg("%s", error.message);
-        assert_int_equal(file.count, 4);
+        assert_int_equal(file.tensors.count, 4);
         for (int i = 0; i < 4; i++) {
-            const SafetensorsTensor *tensor = safetensors_find(&file, items[i].name);
+            const StoredTensor *tensor = stored_tensors_find(&file.tensors, items[i].name);
             assert_non_null(tensor);
             assert_int_equal(tensor->type, items[i].type);
             assert_int_equal(tensor->rank, items[i].rank);
             if (tensor->bytes) assert_memory_equal(tensor->data, items[i].data, tensor->bytes);
-            assert_int_equal((uintptr_t)tensor->data % safetensors_type_size(tensor->type), 0);
+            assert_int_equal((uintptr_t)tensor->data % number_type_size(tensor->type), 0);
         }
         assert_string_equal(safetensors_metadata(&file, "config"), "{\"a\": 1}\n");
         assert_string_equal(safetensors_metadata(&file, "x"), "");
@@ -232,7 +233,7 @@ static void test_previous_and_failures(void **state) {
     const char *path = scratch_path("now.safetensors"),
                *before = scratch_path("before.safetensors");
     float one = 1, two = 2;
-    SafetensorsItem item = {"w", SAFETENSORS_F32, 0, {0}, &one};
+    StoredTensor item = {"w", NUMBER_F32, 0, {0}, &one, 0, 0};
     Error error;
     Safetensors file;
     real value;
@@ -241,14 +242,16 @@ static void test_previous_and_failures(void **state) {
     item.data = &two;
     assert_true(safetensors_write(path, &item, 1, NULL, 0, false, before, &error));
     assert_true(safetensors_open(&file, before, &error));
-    assert_true(safetensors_to_real(safetensors_find(&file, "w"), &value) && value == 1);
+    assert_true(stored_tensor_to_real(stored_tensors_find(&file.tensors, "w"), &value) &&
+                value == 1);
     safetensors_close(&file);
     item.name = "__metadata__";
     assert_false(safetensors_write(path, &item, 1, NULL, 0, false, NULL, &error));
     assert_false(
         safetensors_write(scratch_path("no/such/f"), &item, 0, NULL, 0, false, NULL, &error));
     assert_true(safetensors_open(&file, path, &error));
-    assert_true(safetensors_to_real(safetensors_find(&file, "w"), &value) && value == 2);
+    assert_true(stored_tensor_to_real(stored_tensors_find(&file.tensors, "w"), &value) &&
+                value == 2);
     safetensors_close(&file);
 }
 

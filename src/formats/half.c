@@ -60,39 +60,3 @@ uint16_t bfloat16_from_float(float value) {
     if ((bits & 0x7fffffff) > 0x7f800000) return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)shift_rounded(bits, 16);
 }
-
-void reals_from_float64(real *out, const void *in, int64_t count) {
-    const char *bytes = in;
-    for (int64_t i = 0; i < count; i++) {
-        double value;
-        memcpy(&value, bytes + 8 * i, sizeof value);
-        out[i] = (real)value;
-    }
-}
-
-void reals_from_float32(real *out, const void *in, int64_t count) {
-    const char *bytes = in;
-    for (int64_t i = 0; i < count; i++) {
-        float value;
-        memcpy(&value, bytes + 4 * i, sizeof value);
-        out[i] = value;
-    }
-}
-
-void reals_from_float16(real *out, const void *in, int64_t count) {
-    const char *bytes = in;
-    for (int64_t i = 0; i < count; i++) {
-        uint16_t half;
-        memcpy(&half, bytes + 2 * i, sizeof half);
-        out[i] = half_to_float(half);
-    }
-}
-
-void reals_from_bfloat16(real *out, const void *in, int64_t count) {
-    const char *bytes = in;
-    for (int64_t i = 0; i < count; i++) {
-        uint16_t half;
-        memcpy(&half, bytes + 2 * i, sizeof half);
-        out[i] = bfloat16_to_float(half);
-    }
-}

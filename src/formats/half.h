@@ -1,4 +1,4 @@
-/* The half-size floating point types of model files, and arrays of file numbers turned into `real`.
+/* The half-size floating point types of model files.
  *
  * float16 (IEEE 754 binary16): 1 sign, 5 exponent, 10 fraction bits. bfloat16: the upper half of a
  * float32. Every float16 and bfloat16 value is a float32 value, so reading is exact, subnormals,
@@ -10,18 +10,9 @@
 
 #include <stdint.h>
 
-#include "base/real.h"
-
 float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
 float bfloat16_to_float(uint16_t bits);
 uint16_t bfloat16_from_float(float value);
-
-/* `count` little-endian numbers at `in`, at any address, to `out`. float64 is rounded to nearest
- * when real is float; the other three are exact. */
-void reals_from_float64(real *out, const void *in, int64_t count);
-void reals_from_float32(real *out, const void *in, int64_t count);
-void reals_from_float16(real *out, const void *in, int64_t count);
-void reals_from_bfloat16(real *out, const void *in, int64_t count);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "model/position_tables.h"
 
+typedef enum LlamaNames { LLAMA_HUGGINGFACE, LLAMA_GGUF } LlamaNames;
+
 /* Tensors of a layer (after "layers.N."), then those of the whole model. */
 static const struct {
     const char *ours, *theirs[2]; /* by LlamaNames */
@@ -40,18 +42,26 @@ static const char *split_name(const char *ours, long *layer) {
     return rest + 1;
 }
 
-void llama_name(const char *ours, LlamaNames names, char theirs[LLAMA_NAME_SIZE]) {
+static void translate(const char *ours, LlamaNames names, char theirs[WEIGHT_NAME_SIZE]) {
     long layer;
     const char *rest = split_name(ours, &layer), *found = rest;
     if (layer >= 0) {
         for (size_t i = 0; i < COUNT(LAYER_NAMES); i++)
             if (strcmp(LAYER_NAMES[i].ours, rest) == 0) found = LAYER_NAMES[i].theirs[names];
-        snprintf(theirs, LLAMA_NAME_SIZE, "%s%ld.%s", LAYER_PREFIX[names], layer, found);
+        snprintf(theirs, WEIGHT_NAME_SIZE, "%s%ld.%s", LAYER_PREFIX[names], layer, found);
         return;
     }
     for (size_t i = 0; i < COUNT(MODEL_NAMES); i++)
         if (strcmp(MODEL_NAMES[i].ours, rest) == 0) found = MODEL_NAMES[i].theirs[names];
-    snprintf(theirs, LLAMA_NAME_SIZE, "%s", found);
+    snprintf(theirs, WEIGHT_NAME_SIZE, "%s", found);
+}
+
+void llama_huggingface_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]) {
+    translate(ours, LLAMA_HUGGINGFACE, theirs);
+}
+
+void llama_gguf_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]) {
+    translate(ours, LLAMA_GGUF, theirs);
 }
 
 int64_t llama_rope_heads(const ModelConfig *config, const char *ours) {
@@ -96,33 +106,6 @@ double llama_rope_base(const ModelConfig *config) {
     double d_head = (double)(config->d_model / config->num_heads);
     if (position->scaling.type != ROPE_SCALING_NTK) return position->base;
     return position->base * pow(position->scaling.factor, d_head / (d_head - 2));
-}
-
-/* ---- shapes ---- */
-
-bool llama_same_shape(int rank, const int64_t *shape, const Parameter *expected) {
-    if (rank != expected->rank) return false;
-    for (int i = 0; i < rank; i++)
-        if (shape[i] != expected->shape[i]) return false;
-    return true;
-}
-
-/* "4096 x 128" */
-static void shape_text(char text[128], int rank, const int64_t *shape) {
-    int used = 0;
-    text[0] = '\0';
-    for (int i = 0; i < rank && used < 100; i++)
-        used += snprintf(text + used, (size_t)(128 - used), "%s%lld", i ? " x " : "",
-                         (long long)shape[i]);
-}
-
-bool llama_shape_error(const char *path, const char *name, int rank, const int64_t *shape,
-                       const Parameter *expected, Error *error) {
-    char found[128], wanted[128];
-    shape_text(found, rank, shape);
-    shape_text(wanted, expected->rank, expected->shape);
-    return error_set(error, "%s: the tensor '%s' is %s, and the file's hyperparameters ask for %s",
-                     path, name, rank ? found : "a single number", wanted);
 }
 
 /* ---- the order of rows ---- */

@@ -5,11 +5,7 @@
 #define TINYLM_FORMATS_LLAMA_H
 
 #include "base/error.h"
-#include "model/transformer.h"
-
-typedef enum LlamaNames { LLAMA_HUGGINGFACE, LLAMA_GGUF } LlamaNames;
-
-enum { LLAMA_NAME_SIZE = 128 };
+#include "formats/model_weights.h"
 
 /* Whether the formats can hold a model; an error that names `path` and the reason otherwise. */
 bool llama_check(const ModelConfig *config, const char *path, Error *error);
@@ -19,7 +15,8 @@ bool llama_check_numbers(const ModelConfig *config, const char *path, Error *err
 
 /* The name of one of our tensors in another format: "layers.3.attn.q_proj.weight" to
  * "model.layers.3.self_attn.q_proj.weight" or "blk.3.attn_q.weight". */
-void llama_name(const char *ours, LlamaNames names, char theirs[LLAMA_NAME_SIZE]);
+void llama_huggingface_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]);
+void llama_gguf_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]);
 
 /* The number of heads whose rows RoPE pairs up: num_heads for a q matrix, num_kv_heads for k, 0 for
  * every other tensor. */
@@ -33,10 +30,5 @@ double llama_rope_base(const ModelConfig *config);
  * q and k matrices in the given order. Row r of a head in half order is row 2r (r < D/2) or
  * 2(r − D/2) + 1 in interleaved order. */
 real *llama_values(const Model *model, PositionLayout layout);
-
-/* An error that says what shape a tensor should have. Always false. */
-bool llama_shape_error(const char *path, const char *name, int rank, const int64_t *shape,
-                       const Parameter *expected, Error *error);
-bool llama_same_shape(int rank, const int64_t *shape, const Parameter *expected);
 
 #endif

@@ -1,38 +1,86 @@
 #include "formats/model_weights.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/safetensors.h"
 #include "model/position_tables.h"
 
-/* "4096 x 128", for messages. */
-static char *shape_text(int rank, const int64_t *shape) {
-    char *text = string_copy(rank ? "" : "no dimensions");
-    for (int i = 0; i < rank; i++) {
-        char *longer = string_format("%s%s%lld", text, i ? " x " : "", (long long)shape[i]);
-        free(text);
-        text = longer;
-    }
-    return text;
+static void our_name(const char *ours, char name[WEIGHT_NAME_SIZE]) {
+    snprintf(name, WEIGHT_NAME_SIZE, "%s", ours);
 }
 
-static bool same_shape(const Parameter *part, const SafetensorsTensor *tensor) {
-    if (tensor->rank != part->rank) return false;
-    for (int i = 0; i < part->rank; i++)
-        if (tensor->shape[i] != part->shape[i]) return false;
+static const StoredTensor *find(const WeightSource *source, const Parameter *part) {
+    char name[WEIGHT_NAME_SIZE];
+    (source->name ? source->name : our_name)(part->name, name);
+    return stored_tensors_find(source->tensors, name);
+}
+
+static bool same_shape(const Parameter *part, const StoredTensor *tensor) {
+    return tensor->rank == part->rank &&
+           memcmp(tensor->shape, part->shape, (size_t)part->rank * sizeof *part->shape) == 0;
+}
+
+/* A learned position table of another length. */
+static bool can_fit(const Parameter *part, const StoredTensor *tensor) {
+    return strcmp(part->name, "position_embeddings.weight") == 0 && tensor->rank == 2 &&
+           tensor->shape[1] == part->shape[1] && tensor->shape[0] > 0;
+}
+
+static bool shape_error(const WeightSource *source, const Parameter *part,
+                        const StoredTensor *tensor, Error *error) {
+    char *found = shape_text(tensor->rank, tensor->shape);
+    char *expected = shape_text(part->rank, part->shape);
+    error_set(error, "%s: the tensor '%s' is %s, and the model's config asks for %s", source->path,
+              tensor->name, found, expected);
+    free(found);
+    free(expected);
+    return false;
+}
+
+static bool check_part(const WeightSource *source, const Parameter *part, Error *error) {
+    const StoredTensor *tensor = find(source, part);
+    char name[WEIGHT_NAME_SIZE];
+    (source->name ? source->name : our_name)(part->name, name);
+    if (!tensor)
+        return error_set(error,
+                         "%s: the tensor '%s' is missing; the file belongs to another model config",
+                         source->path, name);
+    if (!same_shape(part, tensor) && !(source->fit && can_fit(part, tensor)))
+        return shape_error(source, part, tensor, error);
+    if (!stored_tensor_is_real(tensor))
+        return error_set(error,
+                         "%s: the tensor '%s' has type %s; weights are F32, F64, F16 or BF16",
+                         source->path, name, number_type_name(tensor->type));
     return true;
 }
 
-/* A learned position table of another length: more rows are interpolated, fewer are the first ones. */
-static bool fit_positions(const Parameter *part, const SafetensorsTensor *tensor, real *values) {
-    if (strcmp(part->name, "position_embeddings.weight") != 0 || tensor->rank != 2 ||
-        tensor->shape[1] != part->shape[1] || tensor->shape[0] < 1)
-        return false;
+/* No tensor is there that the model has no place for. */
+static bool check_others(const WeightSource *source, const Parameters *parameters, Error *error) {
+    const StoredTensors *list = source->tensors;
+    bool *used = allocate_zeroed((size_t)list->count, sizeof *used), good = true;
+    for (int64_t i = 0; i < parameters->part_count; i++)
+        used[find(source, &parameters->parts[i]) - list->items] = true;
+    for (int64_t i = 0; good && i < list->count; i++) {
+        const char *const *other = source->others;
+        while (!used[i] && *other && !strstr(list->items[i].name, *other)) other++;
+        if (!used[i] && !*other)
+            good = error_set(error,
+                             "%s: the tensor '%.200s' has no place in this model; the file belongs "
+                             "to another config or architecture",
+                             source->path, list->items[i].name);
+    }
+    free(used);
+    return good;
+}
+
+/* More rows are interpolated, fewer are the first ones. */
+static void fit_positions(const Parameter *part, const StoredTensor *tensor, real *values) {
     int64_t rows = tensor->shape[0], new_rows = part->shape[0], C = part->shape[1];
     real *table = allocate((size_t)tensor->count, sizeof *table);
-    bool read = safetensors_to_real(tensor, table);
-    for (int64_t row = 0; read && row < new_rows; row++) {
+    stored_tensor_to_real(tensor, table);
+    for (int64_t row = 0; row < new_rows; row++) {
         PositionBlend blend = position_stretch(row, rows, new_rows > rows ? new_rows : rows);
         const real *low = table + blend.low * C, *high = blend.fraction > 0 ? low + C : low;
         real fraction = (real)blend.fraction;
@@ -40,57 +88,42 @@ static bool fit_positions(const Parameter *part, const SafetensorsTensor *tensor
             values[row * C + c] = (1 - fraction) * low[c] + fraction * high[c];
     }
     free(table);
-    return read;
 }
 
-static bool load_part(Model *model, const Parameter *part, const Safetensors *file, bool fit,
-                      Error *error) {
-    const SafetensorsTensor *tensor = safetensors_find(file, part->name);
-    if (!tensor && file->count > 0 && strncmp(file->tensors[0].name, "_orig_mod.", 10) == 0)
-        return error_set(error,
-                         "%s: its names begin with '_orig_mod.', as those of a compiled PyTorch "
-                         "model do; save the state_dict of model._orig_mod instead",
-                         file->path);
-    if (!tensor)
-        return error_set(error,
-                         "%s: the tensor '%s' is missing; the file belongs to another model config",
-                         file->path, part->name);
-    if (!same_shape(part, tensor)) {
-        if (fit && fit_positions(part, tensor, model->parameters.values + part->offset))
-            return true;
-        char *found = shape_text(tensor->rank, tensor->shape);
-        char *expected = shape_text(part->rank, part->shape);
-        error_set(error, "%s: the tensor '%s' is %s, and the model's config asks for %s",
-                  file->path, part->name, found, expected);
-        free(found);
-        free(expected);
+bool model_weights_take(Model *model, const WeightSource *source, Error *error) {
+    Parameters *parameters = &model->parameters;
+    for (int64_t i = 0; i < parameters->part_count; i++)
+        if (!check_part(source, &parameters->parts[i], error)) return false;
+    if (!check_others(source, parameters, error) ||
+        (!parameters->values && !parameters_allocate(parameters, error)))
         return false;
+    for (int64_t i = 0; i < parameters->part_count; i++) {
+        const Parameter *part = &parameters->parts[i];
+        const StoredTensor *tensor = find(source, part);
+        real *values = parameters->values + part->offset;
+        if (same_shape(part, tensor))
+            stored_tensor_to_real(tensor, values);
+        else
+            fit_positions(part, tensor, values);
     }
-    if (!safetensors_to_real(tensor, model->parameters.values + part->offset))
-        return error_set(error,
-                         "%s: the tensor '%s' has type %s; weights are F32, F64, F16 or BF16",
-                         file->path, part->name, safetensors_type_name(tensor->type));
     return true;
 }
 
-/* The moments that a checkpoint holds beside the weights. */
-static bool is_optimizers(const SafetensorsTensor *tensor) {
-    return strncmp(tensor->name, "optimizer.", strlen("optimizer.")) == 0;
-}
+/* ---- safetensors ---- */
 
 static bool load(Model *model, const char *path, bool fit, Error *error) {
-    const Parameters *parameters = &model->parameters;
+    static const char *const moments[] = {"optimizer.", NULL};
     Safetensors file;
     if (!safetensors_open(&file, path, error)) return false;
+    const StoredTensors *tensors = &file.tensors;
     bool loaded = !safetensors_metadata(&file, "checksum") || safetensors_verify(&file, error);
-    for (int64_t i = 0; loaded && i < parameters->part_count; i++)
-        loaded = load_part(model, &parameters->parts[i], &file, fit, error);
-    for (int64_t i = 0; loaded && i < file.count; i++)
-        if (!parameters_find(parameters, file.tensors[i].name) && !is_optimizers(&file.tensors[i]))
-            loaded = error_set(error,
-                               "%s: the tensor '%s' is none of this model's; the file belongs to "
-                               "another model config",
-                               path, file.tensors[i].name);
+    if (loaded && tensors->count > 0 && strncmp(tensors->items[0].name, "_orig_mod.", 10) == 0)
+        loaded = error_set(error,
+                           "%s: its names begin with '_orig_mod.', as those of a compiled PyTorch "
+                           "model do; save the state_dict of model._orig_mod instead",
+                           path);
+    loaded = loaded &&
+             model_weights_take(model, &(WeightSource){tensors, path, NULL, moments, fit}, error);
     safetensors_close(&file);
     return loaded;
 }
@@ -103,20 +136,28 @@ bool model_weights_load_fitted(Model *model, const char *path, Error *error) {
     return load(model, path, true, error);
 }
 
-bool model_weights_save(const Model *model, const char *path, Error *error) {
+bool model_weights_write(const Model *model, const real *values, WeightName *name, const char *path,
+                         Error *error) {
     static const char *const metadata[1][2] = {{"format", "pt"}};
     const Parameters *parameters = &model->parameters;
-    SafetensorsItem *items = allocate((size_t)parameters->part_count, sizeof *items);
-    for (int64_t i = 0; i < parameters->part_count; i++) {
+    int64_t count = parameters->part_count;
+    char(*names)[WEIGHT_NAME_SIZE] = allocate((size_t)count, sizeof *names);
+    StoredTensor *items = allocate((size_t)count, sizeof *items);
+    for (int64_t i = 0; i < count; i++) {
         const Parameter *part = &parameters->parts[i];
-        items[i] = (SafetensorsItem){.name = part->name,
-                                     .type = SAFETENSORS_REAL,
-                                     .rank = part->rank,
-                                     .shape = {part->shape[0], part->shape[1]},
-                                     .data = parameters->values + part->offset};
+        name(part->name, names[i]);
+        items[i] = (StoredTensor){.name = names[i],
+                                  .type = NUMBER_REAL,
+                                  .rank = part->rank,
+                                  .shape = {part->shape[0], part->shape[1]},
+                                  .data = values + part->offset};
     }
-    bool saved =
-        safetensors_write(path, items, parameters->part_count, metadata, 1, false, NULL, error);
+    bool saved = safetensors_write(path, items, count, metadata, 1, false, NULL, error);
     free(items);
+    free(names);
     return saved;
+}
+
+bool model_weights_save(const Model *model, const char *path, Error *error) {
+    return model_weights_write(model, model->parameters.values, our_name, path, error);
 }

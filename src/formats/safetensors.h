@@ -13,57 +13,20 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/real.h"
-
-typedef enum SafetensorsType {
-    SAFETENSORS_F64,
-    SAFETENSORS_I64,
-    SAFETENSORS_U64,
-    SAFETENSORS_F32,
-    SAFETENSORS_I32,
-    SAFETENSORS_U32,
-    SAFETENSORS_F16,
-    SAFETENSORS_BF16,
-    SAFETENSORS_I16,
-    SAFETENSORS_U16,
-    SAFETENSORS_I8,
-    SAFETENSORS_U8,
-    SAFETENSORS_BOOL,
-    SAFETENSORS_TYPE_COUNT
-} SafetensorsType;
-
-/* The type of a `real` array in memory. */
-#define SAFETENSORS_REAL (sizeof(real) == 8 ? SAFETENSORS_F64 : SAFETENSORS_F32)
-
-enum { SAFETENSORS_MAX_RANK = 8 };
+#include "formats/stored_tensor.h"
 
 /* The one name in a header that is no tensor. */
 #define SAFETENSORS_METADATA "__metadata__"
 
-const char *safetensors_type_name(SafetensorsType type); /* "F32" */
-size_t safetensors_type_size(SafetensorsType type);      /* bytes of one number */
-
 /* ---- reading ---- */
 
-typedef struct SafetensorsTensor {
-    const char *name;
-    SafetensorsType type;
-    int rank;
-    int64_t shape[SAFETENSORS_MAX_RANK];
-    int64_t count;       /* product of the shape; 1 for rank 0 */
-    const uint8_t *data; /* inside the map; any alignment: copy, do not cast */
-    size_t bytes;
-} SafetensorsTensor;
-
 typedef struct Safetensors {
-    SafetensorsTensor *tensors; /* in the order of the header */
-    int64_t count;
+    StoredTensors tensors;
     char *path;
     const uint8_t *data; /* the whole file */
     size_t size;
-    MappedFile map;             /* where safetensors_open put it */
-    void *header;               /* the parsed JSON; names point into it */
-    SafetensorsTensor **sorted; /* by name */
+    MappedFile map; /* where safetensors_open put it */
+    void *header;   /* the parsed JSON; names point into it */
 } Safetensors;
 
 /* Maps a file and checks the whole header against it, as the reference implementation does: lengths,
@@ -75,33 +38,21 @@ bool safetensors_parse(Safetensors *file, const void *data, size_t size, const c
                        Error *error);
 void safetensors_close(Safetensors *file);
 
-const SafetensorsTensor *safetensors_find(const Safetensors *file, const char *name); /* or NULL */
-const char *safetensors_metadata(const Safetensors *file, const char *key);           /* or NULL */
-
-/* The numbers of an F64, F32, F16 or BF16 tensor as `real` [count]; false for the other types. */
-bool safetensors_to_real(const SafetensorsTensor *tensor, real *out);
+const char *safetensors_metadata(const Safetensors *file, const char *key); /* or NULL */
 
 /* Compares the file with the checksum in its metadata. Errors: it has none, it differs. */
 bool safetensors_verify(const Safetensors *file, Error *error);
 
 /* ---- writing ---- */
 
-typedef struct SafetensorsItem {
-    const char *name;
-    SafetensorsType type;
-    int rank;
-    int64_t shape[SAFETENSORS_MAX_RANK];
-    const void *data; /* row-major, little-endian */
-} SafetensorsItem;
-
-/* Writes a complete file or none. Data starts at a multiple of 8 bytes; tensors of wider types come
+/* Writes a complete file or none; of each tensor name, type, rank, shape and data are used. Data starts at a multiple of 8 bytes; tensors of wider types come
  * first, otherwise in the given order, so that each is aligned to its type and there are no holes.
  * `metadata` are {key, value} pairs (NULL when metadata_count is 0). `keep_previous`: see
  * file_writer_commit. With `checksum` the first metadata entry is "checksum": 16 hexadecimal digits of
  * a 64-bit FNV-1a hash over the whole file, taken as little-endian 64-bit words (the last one
  * padded with zeros), with these 16 digits as '0'. Each word is mixed in by an invertible step, so
  * a change within any one word is always found. Errors: an unusable name, a failed write. */
-bool safetensors_write(const char *path, const SafetensorsItem *items, int64_t count,
+bool safetensors_write(const char *path, const StoredTensor *items, int64_t count,
                        const char *const (*metadata)[2], int metadata_count, bool checksum,
                        const char *keep_previous, Error *error);
 

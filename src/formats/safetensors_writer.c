@@ -70,21 +70,21 @@ bool safetensors_verify(const Safetensors *file, Error *error) {
 
 /* ---- writing ---- */
 
-static bool check_items(const SafetensorsItem *items, int64_t count, const char *path,
-                        Error *error) {
-    for (int64_t i = 0; i < count; i++) {
-        if (strcmp(items[i].name, SAFETENSORS_METADATA) == 0 || items[i].rank < 0 ||
-            items[i].rank > SAFETENSORS_MAX_RANK)
-            return error_set(error, "%s: no tensor can be named '%s' or have %d dimensions", path,
-                             items[i].name, items[i].rank);
-    }
-    return true;
-}
-
-static int64_t item_bytes(const SafetensorsItem *item) {
-    int64_t bytes = (int64_t)safetensors_type_size(item->type);
-    for (int i = 0; i < item->rank; i++) bytes *= item->shape[i];
-    return bytes;
+/* A measured copy of the items in the order of the file, or NULL. */
+static StoredTensor *order_items(const StoredTensor *items, int64_t count, const char *path,
+                                 Error *error) {
+    StoredTensor *order = allocate((size_t)count, sizeof *order);
+    int64_t placed = 0;
+    for (size_t size = 8; size > 0; size /= 2)
+        for (int64_t i = 0; i < count; i++)
+            if (number_type_size(items[i].type) == size) order[placed++] = items[i];
+    for (int64_t i = 0; i < count; i++)
+        if (strcmp(order[i].name, SAFETENSORS_METADATA) == 0 || !stored_tensor_measure(&order[i])) {
+            error_set(error, "%s: cannot hold the tensor '%s'", path, order[i].name);
+            free(order);
+            return NULL;
+        }
+    return order;
 }
 
 static cJSON *numbers_to_json(const int64_t *numbers, int count) {
@@ -95,8 +95,8 @@ static cJSON *numbers_to_json(const int64_t *numbers, int count) {
 }
 
 /* The header's JSON, padded with spaces so that the data starts at a multiple of 8 bytes. */
-static char *make_header(const SafetensorsItem *const *order, int64_t count,
-                         const char *const (*metadata)[2], int metadata_count, bool checksum) {
+static char *make_header(const StoredTensor *order, int64_t count, const char *const (*metadata)[2],
+                         int metadata_count, bool checksum) {
     cJSON *header = cJSON_CreateObject();
     if (checksum || metadata_count > 0) {
         cJSON *object = cJSON_AddObjectToObject(header, SAFETENSORS_METADATA);
@@ -106,10 +106,10 @@ static char *make_header(const SafetensorsItem *const *order, int64_t count,
     }
     int64_t offsets[2] = {0, 0};
     for (int64_t i = 0; i < count; i++) {
-        offsets[1] = offsets[0] + item_bytes(order[i]);
-        cJSON *entry = cJSON_AddObjectToObject(header, order[i]->name);
-        cJSON_AddStringToObject(entry, "dtype", safetensors_type_name(order[i]->type));
-        cJSON_AddItemToObject(entry, "shape", numbers_to_json(order[i]->shape, order[i]->rank));
+        offsets[1] = offsets[0] + (int64_t)order[i].bytes;
+        cJSON *entry = cJSON_AddObjectToObject(header, order[i].name);
+        cJSON_AddStringToObject(entry, "dtype", number_type_name(order[i].type));
+        cJSON_AddItemToObject(entry, "shape", numbers_to_json(order[i].shape, order[i].rank));
         cJSON_AddItemToObject(entry, "data_offsets", numbers_to_json(offsets, 2));
         offsets[0] = offsets[1];
     }
@@ -120,41 +120,35 @@ static char *make_header(const SafetensorsItem *const *order, int64_t count,
     return padded;
 }
 
-bool safetensors_write(const char *path, const SafetensorsItem *items, int64_t count,
+static void put(FILE *stream, Checksum *sum, const void *data, size_t size) {
+    if (size == 0) return;
+    fwrite(data, 1, size, stream);
+    if (sum) checksum_add(sum, data, size);
+}
+
+bool safetensors_write(const char *path, const StoredTensor *items, int64_t count,
                        const char *const (*metadata)[2], int metadata_count, bool checksum,
                        const char *keep_previous, Error *error) {
     FileWriter writer;
-    if (!check_items(items, count, path, error)) return false;
-    if (!file_writer_open(&writer, path, error)) return false;
-    const SafetensorsItem **order = allocate((size_t)count, sizeof(SafetensorsItem *));
-    int64_t placed = 0;
-    for (size_t size = 8; size > 0; size /= 2)
-        for (int64_t i = 0; i < count; i++)
-            if (safetensors_type_size(items[i].type) == size) order[placed++] = &items[i];
-    char *header = make_header(order, count, metadata, metadata_count, checksum);
-
-    Checksum sum = CHECKSUM_START;
-    uint64_t length = strlen(header);
-    fwrite(&length, sizeof length, 1, writer.stream);
-    fwrite(header, 1, length, writer.stream);
-    checksum_add(&sum, &length, sizeof length);
-    checksum_add(&sum, header, length);
-    for (int64_t i = 0; i < count; i++) {
-        size_t bytes = (size_t)item_bytes(order[i]);
-        if (bytes > 0) fwrite(order[i]->data, 1, bytes, writer.stream);
-        if (checksum) checksum_add(&sum, order[i]->data, bytes);
+    StoredTensor *order = order_items(items, count, path, error);
+    if (!order || !file_writer_open(&writer, path, error)) {
+        free(order);
+        return false;
     }
+    char *header = make_header(order, count, metadata, metadata_count, checksum), digits[17];
+    Checksum sum = CHECKSUM_START, *adding = checksum ? &sum : NULL;
+    uint64_t length = strlen(header);
+    put(writer.stream, adding, &length, sizeof length);
+    put(writer.stream, adding, header, length);
+    for (int64_t i = 0; i < count; i++) put(writer.stream, adding, order[i].data, order[i].bytes);
     free(order);
     free(header);
-    if (checksum) {
-        char digits[17];
-        checksum_digits(&sum, digits);
-        if (fseek(writer.stream, CHECKSUM_AT, SEEK_SET) != 0) {
-            error_set(error, "%s: cannot be written: no seeking there; nothing was changed", path);
-            file_writer_abort(&writer);
-            return false;
-        }
+    if (!checksum) return file_writer_commit(&writer, keep_previous, error);
+    checksum_digits(&sum, digits);
+    if (fseek(writer.stream, CHECKSUM_AT, SEEK_SET) == 0) {
         fwrite(digits, 1, CHECKSUM_DIGITS, writer.stream);
+        return file_writer_commit(&writer, keep_previous, error);
     }
-    return file_writer_commit(&writer, keep_previous, error);
+    file_writer_abort(&writer);
+    return error_set(error, "%s: cannot be written: no seeking there; nothing was changed", path);
 }

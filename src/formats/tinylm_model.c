@@ -79,7 +79,7 @@ static bool read_from(ModelFile *file, const char *directory, const char *weight
     char *config_path = path_join(directory, "config.json");
     cJSON *json = json_read(config_path, MODEL_CONFIG_LIMIT, error);
     bool good = json && read_config(json, config_path, &config, error) &&
-                (file->model = model_create(&config, false, error)) != NULL &&
+                (file->model = model_create(&config, true, error)) != NULL &&
                 model_weights_load(file->model, weights, error) &&
                 read_tokenizer(file, directory, json, error);
     cJSON_Delete(json);
@@ -132,8 +132,8 @@ static bool write_files(const ModelFile *file, const char *directory, Error *err
     char *text = config_text(file->model);
     char *config = path_join(directory, "config.json");
     char *weights = path_join(directory, "model.safetensors");
-    bool written =
-        file_write(config, text, strlen(text), error) && model_weights_save(file->model, weights, error);
+    bool written = file_write(config, text, strlen(text), error) &&
+                   model_weights_save(file->model, weights, error);
     if (written && file->tokenizer.bpe) {
         char *tokenizer = path_join(directory, "tokenizer");
         written = tokenizer_save(file->tokenizer.bpe, tokenizer, error);

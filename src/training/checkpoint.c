@@ -30,15 +30,15 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
     int buffer_count = buffers_of(model, optimizer, buffers);
     const Parameters *p = &model->parameters;
     int64_t count = buffer_count * p->part_count;
-    SafetensorsItem *items = allocate_zeroed((size_t)count, sizeof *items);
+    StoredTensor *items = allocate_zeroed((size_t)count, sizeof *items);
     for (int64_t k = 0; k < count; k++) {
         const Buffer *buffer = &buffers[k / p->part_count];
         const Parameter *part = &p->parts[k % p->part_count];
-        items[k] = (SafetensorsItem){.name = string_format("%s%s", buffer->prefix, part->name),
-                                     .type = SAFETENSORS_REAL,
-                                     .rank = part->rank,
-                                     .shape = {part->shape[0], part->shape[1]},
-                                     .data = buffer->values + part->offset};
+        items[k] = (StoredTensor){.name = string_format("%s%s", buffer->prefix, part->name),
+                                  .type = NUMBER_REAL,
+                                  .rank = part->rank,
+                                  .shape = {part->shape[0], part->shape[1]},
+                                  .data = buffer->values + part->offset};
     }
     char step[32], seconds[32], best[32], tokenizer[32], data[32];
     snprintf(step, sizeof step, "%lld", (long long)state->step);
@@ -50,7 +50,7 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
         {"format", FORMAT},       {"step", step}, {"seconds", seconds},   {"best_valid_loss", best},
         {"tokenizer", tokenizer}, {"data", data}, {"config", config_json}};
     bool saved = safetensors_write(path, items, count, metadata, 7, true, previous_path, error);
-    for (int64_t k = 0; k < count; k++) free((void *)(uintptr_t)items[k].name);
+    for (int64_t k = 0; k < count; k++) free(items[k].name);
     free(items);
     return saved;
 }
@@ -73,7 +73,7 @@ static bool open_checkpoint(const char *path, Safetensors *file, Error *error) {
 static bool load_part(const Safetensors *file, const char *path, const char *prefix,
                       const Parameter *part, real *values, Error *error) {
     char *name = string_format("%s%s", prefix, part->name);
-    const SafetensorsTensor *tensor = safetensors_find(file, name);
+    const StoredTensor *tensor = stored_tensors_find(&file->tensors, name);
     bool same = tensor && tensor->rank == part->rank && tensor->shape[0] == part->shape[0] &&
                 (part->rank < 2 || tensor->shape[1] == part->shape[1]);
     if (!tensor)
@@ -86,7 +86,7 @@ static bool load_part(const Safetensors *file, const char *path, const char *pre
                   "%s: tensor %s has another shape than the config says; use the config of "
                   "that run, or --fresh to start over",
                   path, name);
-    else if (!safetensors_to_real(tensor, values + part->offset))
+    else if (!stored_tensor_to_real(tensor, values + part->offset))
         same = error_set(error, "%s: tensor %s is not of a floating-point type", path, name);
     free(name);
     return tensor && same;
@@ -137,12 +137,12 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
                   read_number(&file, path, "seconds", &state->seconds, error) &&
                   read_number(&file, path, "best_valid_loss", &state->best_valid_loss, error) &&
                   check_tokenizer(&file, path, state->tokenizer, error);
-    if (loaded && file.count != buffer_count * p->part_count)
+    if (loaded && file.tensors.count != buffer_count * p->part_count)
         loaded = error_set(error,
                            "%s: holds %lld tensors where this config needs %lld: it belongs to "
                            "another model or optimizer; use the config of that run, or --fresh "
                            "to start over",
-                           path, (long long)file.count, (long long)(buffer_count * p->part_count));
+                           path, (long long)file.tensors.count, (long long)(buffer_count * p->part_count));
     for (int k = 0; loaded && k < buffer_count; k++)
         for (int64_t i = 0; loaded && i < p->part_count; i++)
             loaded =

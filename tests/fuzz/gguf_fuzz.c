@@ -41,9 +41,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check(error.message[0] && !strpbrk(error.message, "\r\n"), "not one line");
         return 0;
     }
-    for (int64_t i = 0; i < gguf.tensor_count; i++) {
-        const GgufTensor *tensor = &gguf.tensors[i];
-        check(tensor->data >= data && tensor->data + tensor->bytes <= data + size, "outside");
+    for (int64_t i = 0; i < gguf.tensors.count; i++) {
+        const StoredTensor *tensor = &gguf.tensors.items[i];
+        check((const uint8_t *)tensor->data >= data &&
+                  (const uint8_t *)tensor->data + tensor->bytes <= data + size,
+              "outside");
     }
     gguf_close(&gguf);
     gguf_model_parse(&file, data, size, "x.gguf", &error);

@@ -21,13 +21,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     size_t bytes = 0;
-    for (int64_t i = 0; i < file.count; i++) {
-        const SafetensorsTensor *tensor = &file.tensors[i];
-        check(safetensors_find(&file, tensor->name) == tensor, "not found by its name");
-        check(tensor->data >= data && tensor->data + tensor->bytes <= data + size, "outside");
+    for (int64_t i = 0; i < file.tensors.count; i++) {
+        const StoredTensor *tensor = &file.tensors.items[i];
+        check(stored_tensors_find(&file.tensors, tensor->name) == tensor, "not found by its name");
+        check((const uint8_t *)tensor->data >= data &&
+                  (const uint8_t *)tensor->data + tensor->bytes <= data + size,
+              "outside");
         bytes += tensor->bytes;
         real *numbers = allocate((size_t)tensor->count, sizeof *numbers);
-        safetensors_to_real(tensor, numbers);
+        stored_tensor_to_real(tensor, numbers);
         free(numbers);
     }
     check(bytes < size, "more data than the file has");

@@ -14,33 +14,18 @@
 #include "formats/model_file.h"
 #include "formats/huggingface/safetensors_shards.h"
 
-/* A tensor as it stands in the file, so that types this program cannot run are listed too. */
-typedef struct Listed {
-    char *name;
-    const char *type;
-    int rank;
-    int64_t shape[SAFETENSORS_MAX_RANK];
-    int64_t count;
-    size_t bytes;
-    const SafetensorsTensor *safetensors; /* one of the three says where the numbers are */
-    const GgufTensor *gguf;
-    const real *values;
-} Listed;
-
+/* The tensors as they stand in the file, so that types this program cannot run are listed too. */
 typedef struct Listing {
-    Listed *items;
+    StoredTensor *items;
     int64_t count;
     SafetensorsShards shards; /* what the tensors lie in */
     Gguf gguf;
 } Listing;
 
-static Listed *listing_add(Listing *listing, char *name, const char *type, int rank,
-                           const int64_t *shape, int64_t count, size_t bytes) {
+static void listing_add(Listing *listing, StoredTensor tensor) {
     listing->items = reallocate(listing->items, (size_t)listing->count + 1, sizeof *listing->items);
-    Listed *item = &listing->items[listing->count++];
-    *item = (Listed){name, type, rank, {0}, count, bytes, NULL, NULL, NULL};
-    memcpy(item->shape, shape, (size_t)rank * sizeof *shape);
-    return item;
+    tensor.name = string_copy(tensor.name);
+    listing->items[listing->count++] = tensor;
 }
 
 static void listing_free(Listing *listing) {
@@ -52,38 +37,20 @@ static void listing_free(Listing *listing) {
 
 /* ---- collecting ---- */
 
-static bool list_safetensors(Listing *listing, const char *path, Error *error) {
-    if (!safetensors_shards_open(&listing->shards, path, error)) return false;
-    for (int f = 0; f < listing->shards.count; f++)
-        for (int64_t i = 0; i < listing->shards.files[f].count; i++) {
-            const SafetensorsTensor *t = &listing->shards.files[f].tensors[i];
-            listing_add(listing, string_copy(t->name), safetensors_type_name(t->type), t->rank,
-                        t->shape, t->count, t->bytes)
-                ->safetensors = t;
-        }
-    return true;
-}
-
-static bool list_gguf(Listing *listing, const char *path, Error *error) {
-    if (!gguf_open(&listing->gguf, path, error)) return false;
-    for (int64_t i = 0; i < listing->gguf.tensor_count; i++) {
-        const GgufTensor *t = &listing->gguf.tensors[i];
-        char *name = string_format("%.*s", (int)(t->name.length < 4096 ? t->name.length : 4096),
-                                   t->name.text);
-        listing_add(listing, name, gguf_tensor_type_name(t->type), t->rank, t->shape, t->count,
-                    t->bytes)
-            ->gguf = t;
-    }
-    return true;
+static void list_file(Listing *listing, const StoredTensors *tensors) {
+    for (int64_t i = 0; i < tensors->count; i++) listing_add(listing, tensors->items[i]);
 }
 
 static void list_model(Listing *listing, const Model *model) {
     for (int64_t i = 0; i < model->parameters.part_count; i++) {
         const Parameter *part = &model->parameters.parts[i];
-        int64_t count = parameter_size(part);
-        listing_add(listing, string_copy(part->name), "F32", part->rank, part->shape, count,
-                    4 * (size_t)count)
-            ->values = model->parameters.values + part->offset;
+        StoredTensor tensor = {.name = part->name,
+                               .type = NUMBER_REAL,
+                               .rank = part->rank,
+                               .shape = {part->shape[0], part->shape[1]},
+                               .data = model->parameters.values + part->offset};
+        stored_tensor_measure(&tensor);
+        listing_add(listing, tensor);
     }
 }
 
@@ -93,28 +60,30 @@ static bool list_tensors(Listing *listing, const char *path, const ModelFile *mo
     if (!directory_exists(path) && !file_map(&file, path, error)) return false;
     bool is_gguf = file.size >= 4 && memcmp(file.data, "GGUF", 4) == 0;
     file_unmap(&file);
-    if (is_gguf) return list_gguf(listing, path, error);
-    if (model && model->format == MODEL_LLAMA2C) {
+    if (is_gguf) {
+        if (!gguf_open(&listing->gguf, path, error)) return false;
+        list_file(listing, &listing->gguf.tensors);
+    } else if (model && model->format == MODEL_LLAMA2C) {
         list_model(listing, model->model);
-        return true;
+    } else {
+        if (!safetensors_shards_open(&listing->shards, path, error)) return false;
+        for (int f = 0; f < listing->shards.count; f++)
+            list_file(listing, &listing->shards.files[f].tensors);
     }
-    return list_safetensors(listing, path, error);
+    return true;
 }
 
 /* The tensor's numbers, to be freed; NULL when its type cannot be read. */
-static real *read_numbers(const Listed *item) {
+static real *read_numbers(const StoredTensor *item) {
+    if (!stored_tensor_is_real(item)) return NULL;
     real *numbers = allocate((size_t)item->count, sizeof *numbers);
-    if (item->safetensors ? safetensors_to_real(item->safetensors, numbers)
-                          : item->gguf && gguf_to_real(item->gguf, numbers))
-        return numbers;
-    if (item->values) return memcpy(numbers, item->values, (size_t)item->count * sizeof *numbers);
-    free(numbers);
-    return NULL;
+    stored_tensor_to_real(item, numbers);
+    return numbers;
 }
 
 /* ---- printing ---- */
 
-static void print_norm(const Listed *item) {
+static void print_norm(const StoredTensor *item) {
     real *numbers = read_numbers(item);
     double sum = 0;
     int64_t strange = 0;
@@ -139,13 +108,11 @@ static void print_listing(const Listing *listing) {
         if (length > widest) widest = length;
     }
     for (int64_t i = 0; i < listing->count; i++) {
-        const Listed *item = &listing->items[i];
-        char shape[SAFETENSORS_MAX_RANK * 24] = "", *at = shape; /* " x " and 20 digits */
-        for (int d = 0; d < item->rank; d++)
-            at += snprintf(at, (size_t)(shape + sizeof shape - at), "%s%" PRId64, d ? " x " : "",
-                           item->shape[d]);
+        const StoredTensor *item = &listing->items[i];
+        char *shape = item->rank ? shape_text(item->rank, item->shape) : string_copy("");
         printf("  %-*s  %-14s  %-4s  %10zu bytes", widest < 60 ? widest : 60, item->name, shape,
-               item->type, item->bytes);
+               number_type_name(item->type), item->bytes);
+        free(shape);
         print_norm(item);
         putchar('\n');
         bytes += item->bytes;
@@ -158,12 +125,12 @@ static void print_listing(const Listing *listing) {
 static int print_values(const Listing *listing, const char *name, const char *path) {
     Error error;
     for (int64_t i = 0; i < listing->count; i++) {
-        const Listed *item = &listing->items[i];
+        const StoredTensor *item = &listing->items[i];
         if (strcmp(item->name, name) != 0) continue;
         real *numbers = read_numbers(item);
         if (!numbers) {
             error_set(&error, "%s: the tensor '%s' has type %s, whose numbers cannot be read", path,
-                      name, item->type);
+                      name, number_type_name(item->type));
             return program_failed("inspect model", &error);
         }
         int64_t row = item->rank ? item->shape[item->rank - 1] : 1;

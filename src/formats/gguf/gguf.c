@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/half.h"
-
 /* Bytes of a value of fixed size. */
 static const size_t VALUE_SIZE[GGUF_TYPE_COUNT] = {
     [GGUF_UINT8] = 1,  [GGUF_INT8] = 1,  [GGUF_UINT16] = 2,  [GGUF_INT16] = 2,
@@ -12,28 +10,15 @@ static const size_t VALUE_SIZE[GGUF_TYPE_COUNT] = {
     [GGUF_UINT64] = 8, [GGUF_INT64] = 8, [GGUF_FLOAT64] = 8,
 };
 
-/* Tensor types: quantised ones come in blocks of some elements. They are known by name and size so
- * that such a file can be listed, though not run. */
-static const struct {
-    const char *name;
-    int elements, bytes;
-} TENSOR_TYPES[] = {
-    [0] = {"F32", 1, 4},       [1] = {"F16", 1, 2},       [2] = {"Q4_0", 32, 18},
-    [3] = {"Q4_1", 32, 20},    [6] = {"Q5_0", 32, 22},    [7] = {"Q5_1", 32, 24},
-    [8] = {"Q8_0", 32, 34},    [9] = {"Q8_1", 32, 36},    [10] = {"Q2_K", 256, 84},
-    [11] = {"Q3_K", 256, 110}, [12] = {"Q4_K", 256, 144}, [13] = {"Q5_K", 256, 176},
-    [14] = {"Q6_K", 256, 210}, [15] = {"Q8_K", 256, 292}, [24] = {"I8", 1, 1},
-    [25] = {"I16", 1, 2},      [26] = {"I32", 1, 4},      [27] = {"I64", 1, 8},
-    [28] = {"F64", 1, 8},      [30] = {"BF16", 1, 2},
+/* The element types of tensors by their number in the file. */
+static const NumberType TENSOR_TYPES[] = {
+    [0] = NUMBER_F32,   [1] = NUMBER_F16,   [2] = NUMBER_Q4_0,  [3] = NUMBER_Q4_1,
+    [6] = NUMBER_Q5_0,  [7] = NUMBER_Q5_1,  [8] = NUMBER_Q8_0,  [9] = NUMBER_Q8_1,
+    [10] = NUMBER_Q2_K, [11] = NUMBER_Q3_K, [12] = NUMBER_Q4_K, [13] = NUMBER_Q5_K,
+    [14] = NUMBER_Q6_K, [15] = NUMBER_Q8_K, [24] = NUMBER_I8,   [25] = NUMBER_I16,
+    [26] = NUMBER_I32,  [27] = NUMBER_I64,  [28] = NUMBER_F64,  [30] = NUMBER_BF16,
 };
-
-static bool tensor_type_known(uint32_t type) {
-    return type < sizeof TENSOR_TYPES / sizeof *TENSOR_TYPES && TENSOR_TYPES[type].name;
-}
-
-const char *gguf_tensor_type_name(uint32_t type) {
-    return tensor_type_known(type) ? TENSOR_TYPES[type].name : "?";
-}
+enum { TENSOR_TYPE_COUNT = sizeof TENSOR_TYPES / sizeof *TENSOR_TYPES, MOST_DIMENSIONS = 4 };
 
 /* ---- a cursor that never passes the end ---- */
 
@@ -159,87 +144,63 @@ static bool find_alignment(const Gguf *file, size_t *alignment, const char *name
 
 /* ---- tensors ---- */
 
+static bool ends_inside(const char *name, Error *error) {
+    return error_set(error, "%s: ends inside its list of tensors; it is cut short or damaged",
+                     name);
+}
+
 /* Reads one description. The offset is kept in `offset`, as the data's start is not known yet. */
-static bool parse_tensor(GgufTensor *tensor, uint64_t *offset, Cursor *cursor, const char *name,
+static bool parse_tensor(StoredTensor *tensor, uint64_t *offset, Cursor *cursor, const char *name,
                          Error *error) {
-    uint32_t rank;
-    *tensor = (GgufTensor){.count = 1};
-    if (!take_string(cursor, &tensor->name) || !take(cursor, &rank, sizeof rank))
-        return error_set(error, "%s: ends inside its list of tensors; it is cut short or damaged",
-                         name);
-    int shown_length = shown(tensor->name);
-    const char *shown_text = tensor->name.text;
-    if (rank < 1 || rank > GGUF_MAX_RANK)
-        return error_set(error, "%s: tensor '%.*s' has %u dimensions; 1 to %d are possible", name,
-                         shown_length, shown_text, rank, GGUF_MAX_RANK);
+    uint32_t rank, type;
+    GgufString text;
+    if (!take_string(cursor, &text) || !take(cursor, &rank, sizeof rank))
+        return ends_inside(name, error);
+    if (text.length > 0 && memchr(text.text, '\0', text.length))
+        return error_set(error, "%s: a tensor's name has a NUL inside; the file is damaged", name);
+    tensor->name =
+        string_format("%.*s", (int)(text.length < INT32_MAX ? text.length : INT32_MAX), text.text);
+    if (rank < 1 || rank > MOST_DIMENSIONS)
+        return error_set(error, "%s: tensor '%.80s' has %u dimensions; 1 to %d are possible", name,
+                         tensor->name, rank, MOST_DIMENSIONS);
     tensor->rank = (int)rank;
-    for (int i = tensor->rank - 1; i >= 0; i--) {
-        uint64_t length;
-        if (!take(cursor, &length, sizeof length))
-            return error_set(error, "%s: ends inside its list of tensors", name);
-        if (length > INT64_MAX ||
-            __builtin_mul_overflow(tensor->count, (int64_t)length, &tensor->count))
-            return error_set(error,
-                             "%s: tensor '%.*s' has an impossible shape; the file is damaged", name,
-                             shown_length, shown_text);
-        tensor->shape[i] = (int64_t)length;
-    }
-    if (!take(cursor, &tensor->type, sizeof tensor->type) || !take(cursor, offset, sizeof *offset))
-        return error_set(error, "%s: ends inside its list of tensors", name);
-    if (!tensor_type_known(tensor->type))
-        return error_set(error, "%s: tensor '%.*s' has the unknown type %u", name, shown_length,
-                         shown_text, tensor->type);
-    int64_t block = TENSOR_TYPES[tensor->type].elements, bytes;
-    if (tensor->shape[tensor->rank - 1] % block != 0 ||
-        __builtin_mul_overflow(tensor->count / block, (int64_t)TENSOR_TYPES[tensor->type].bytes,
-                               &bytes))
-        return error_set(error, "%s: tensor '%.*s' has an impossible shape; the file is damaged",
-                         name, shown_length, shown_text);
-    tensor->bytes = (size_t)bytes;
-    return true;
+    for (int i = tensor->rank - 1; i >= 0; i--) /* the fastest first */
+        if (!take(cursor, &tensor->shape[i], sizeof *tensor->shape))
+            return ends_inside(name, error);
+    if (!take(cursor, &type, sizeof type) || !take(cursor, offset, sizeof *offset))
+        return ends_inside(name, error);
+    tensor->type = type < TENSOR_TYPE_COUNT ? TENSOR_TYPES[type] : NUMBER_NONE;
+    if (tensor->type == NUMBER_NONE)
+        return error_set(error, "%s: tensor '%.80s' has the unknown type %u", name, tensor->name,
+                         type);
+    return stored_tensor_measure(tensor) ||
+           error_set(error, "%s: tensor '%.80s' has an impossible shape; the file is damaged", name,
+                     tensor->name);
 }
 
-static int compare_tensors(const void *a, const void *b) {
-    return compare_strings(((const GgufTensor *)a)->name, ((const GgufTensor *)b)->name);
-}
-
-static int compare_places(const void *a, const void *b) {
-    const GgufTensor *x = a, *y = b;
-    if (x->data != y->data) return x->data < y->data ? -1 : 1;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
-
-/* Turns offsets into pointers, and looks for overlaps. Leaves the tensors sorted by name. */
-static bool place_tensors(Gguf *file, const uint64_t *offsets, const uint8_t *data, size_t size,
+/* Turns offsets into pointers, and looks for overlaps. */
+static bool place_tensors(StoredTensors *tensors, const uint64_t *offsets, const Cursor *data,
                           size_t alignment, const char *name, Error *error) {
-    GgufTensor *tensors = file->tensors;
-    for (int64_t i = 0; i < file->tensor_count; i++) {
+    size_t size = remaining(data);
+    for (int64_t i = 0; i < tensors->count; i++) {
+        StoredTensor *tensor = &tensors->items[i];
         if (offsets[i] % alignment != 0)
             return error_set(error,
-                             "%s: the data of tensor '%.*s' is not aligned to %zu bytes; the "
+                             "%s: the data of tensor '%.80s' is not aligned to %zu bytes; the "
                              "file is damaged",
-                             name, shown(tensors[i].name), tensors[i].name.text, alignment);
-        if (offsets[i] > size || tensors[i].bytes > size - offsets[i])
+                             name, tensor->name, alignment);
+        if (offsets[i] > size || tensor->bytes > size - offsets[i])
             return error_set(error,
-                             "%s: the data of tensor '%.*s' (%zu bytes at %llu) does not lie "
+                             "%s: the data of tensor '%.80s' (%zu bytes at %llu) does not lie "
                              "within the %zu bytes of data; the file is cut short or damaged",
-                             name, shown(tensors[i].name), tensors[i].name.text, tensors[i].bytes,
-                             (unsigned long long)offsets[i], size);
-        tensors[i].data = data + offsets[i];
+                             name, tensor->name, tensor->bytes, (unsigned long long)offsets[i],
+                             size);
+        tensor->data = data->at + offsets[i];
     }
-    qsort(tensors, (size_t)file->tensor_count, sizeof *tensors, compare_places);
-    for (int64_t i = 1; i < file->tensor_count; i++)
-        if (tensors[i].data < tensors[i - 1].data + tensors[i - 1].bytes)
-            return error_set(error,
-                             "%s: the data of tensor '%.*s' overlaps another tensor's; the "
-                             "file is damaged",
-                             name, shown(tensors[i].name), tensors[i].name.text);
-    qsort(tensors, (size_t)file->tensor_count, sizeof *tensors, compare_tensors);
-    for (int64_t i = 1; i < file->tensor_count; i++)
-        if (compare_tensors(&tensors[i - 1], &tensors[i]) == 0)
-            return error_set(error, "%s: has two tensors named '%.*s'; the file is damaged", name,
-                             shown(tensors[i].name), tensors[i].name.text);
-    return true;
+    if (!stored_tensors_check(tensors, data->at, size, false, name, error)) return false;
+    const StoredTensor *twice = stored_tensors_sort(tensors);
+    return !twice || error_set(error, "%s: has two tensors named '%.80s'; the file is damaged",
+                               name, twice->name);
 }
 
 static bool parse_tensors(Gguf *file, Cursor *cursor, uint64_t count, const uint8_t *start,
@@ -249,17 +210,17 @@ static bool parse_tensors(Gguf *file, Cursor *cursor, uint64_t count, const uint
     if (count > remaining(cursor) / 32) /* a tensor's description takes at least 32 bytes */
         return error_set(error, "%s: announces %llu tensors, more than the file can hold", name,
                          (unsigned long long)count);
-    file->tensors = allocate(count, sizeof *file->tensors);
+    StoredTensors *tensors = &file->tensors;
+    tensors->items = allocate_zeroed(count, sizeof *tensors->items);
     uint64_t *offsets = allocate(count, sizeof *offsets);
     bool good = true;
-    for (uint64_t i = 0; i < count && good; i++)
-        good = parse_tensor(&file->tensors[i], &offsets[i], cursor, name, error);
+    for (uint64_t i = 0; i < count && good; i++, tensors->count++)
+        good = parse_tensor(&tensors->items[i], &offsets[i], cursor, name, error);
     if (good) {
-        file->tensor_count = (int64_t)count;
         size_t used = (size_t)(cursor->at - start), padding = -used & (alignment - 1);
         if (padding > remaining(cursor)) padding = remaining(cursor); /* no data at all */
         cursor->at += padding;
-        good = place_tensors(file, offsets, cursor->at, remaining(cursor), alignment, name, error);
+        good = place_tensors(tensors, offsets, cursor, alignment, name, error);
     }
     free(offsets);
     return good;
@@ -305,7 +266,7 @@ bool gguf_open(Gguf *file, const char *path, Error *error) {
 void gguf_close(Gguf *file) {
     if (file->map.data) file_unmap(&file->map);
     free(file->values);
-    free(file->tensors);
+    stored_tensors_free(&file->tensors, true);
     *file = (Gguf){0};
 }
 
@@ -314,59 +275,43 @@ const GgufValue *gguf_value(const Gguf *file, const char *key) {
     return bsearch(&wanted, file->values, (size_t)file->value_count, sizeof wanted, compare_values);
 }
 
-const GgufTensor *gguf_tensor(const Gguf *file, const char *name) {
-    GgufTensor wanted = {.name = {name, strlen(name)}};
-    return bsearch(&wanted, file->tensors, (size_t)file->tensor_count, sizeof wanted,
-                   compare_tensors);
-}
-
 /* ---- values ---- */
 
-#define READ(type)                                                                                 \
-    (*(type *)memcpy(&(type){0}, value->data + (size_t)index * sizeof(type), sizeof(type)))
+/* An integer of `size` bytes, sign-extended or not. */
+static int64_t read_integer(const uint8_t *at, size_t size, bool is_signed) {
+    uint64_t bits = 0;
+    memcpy(&bits, at, size);
+    int unused = 64 - 8 * (int)size;
+    return is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
+}
 
 bool gguf_integer(const GgufValue *value, int64_t index, int64_t *out) {
-    switch (value->element_type) {
-    case GGUF_UINT8:
-        *out = READ(uint8_t);
-        return true;
-    case GGUF_INT8:
-        *out = READ(int8_t);
-        return true;
-    case GGUF_UINT16:
-        *out = READ(uint16_t);
-        return true;
-    case GGUF_INT16:
-        *out = READ(int16_t);
-        return true;
-    case GGUF_UINT32:
-        *out = READ(uint32_t);
-        return true;
-    case GGUF_INT32:
-        *out = READ(int32_t);
-        return true;
-    case GGUF_INT64:
-        *out = READ(int64_t);
-        return true;
-    case GGUF_UINT64:
-        *out = READ(int64_t);
-        return *out >= 0;
-    default:
+    static const bool is_signed[GGUF_TYPE_COUNT] = {
+        [GGUF_INT8] = true, [GGUF_INT16] = true, [GGUF_INT32] = true, [GGUF_INT64] = true};
+    GgufType type = value->element_type;
+    if (type == GGUF_FLOAT32 || type == GGUF_FLOAT64 || type == GGUF_BOOL || type == GGUF_STRING)
         return false;
-    }
+    size_t size = VALUE_SIZE[type];
+    *out = read_integer(value->data + (size_t)index * size, size, is_signed[type]);
+    return is_signed[type] || *out >= 0;
 }
 
 bool gguf_number(const GgufValue *value, int64_t index, double *out) {
+    float single;
     int64_t integer;
-    if (value->element_type == GGUF_FLOAT32) {
-        *out = READ(float);
-    } else if (value->element_type == GGUF_FLOAT64) {
-        *out = READ(double);
-    } else {
+    switch (value->element_type) {
+    case GGUF_FLOAT32:
+        memcpy(&single, value->data + (size_t)index * sizeof single, sizeof single);
+        *out = single;
+        return true;
+    case GGUF_FLOAT64:
+        memcpy(out, value->data + (size_t)index * sizeof *out, sizeof *out);
+        return true;
+    default:
         if (!gguf_integer(value, index, &integer)) return false;
         *out = (double)integer;
+        return true;
     }
-    return true;
 }
 
 bool gguf_boolean(const GgufValue *value, bool *out) {
@@ -388,20 +333,4 @@ GgufString gguf_next_string(const uint8_t **cursor) {
     GgufString string = {(const char *)*cursor + sizeof length, (size_t)length};
     *cursor += sizeof length + length;
     return string;
-}
-
-bool gguf_to_real(const GgufTensor *tensor, real *out) {
-    switch (tensor->type) {
-    case GGUF_TENSOR_F32:
-        reals_from_float32(out, tensor->data, tensor->count);
-        return true;
-    case GGUF_TENSOR_F16:
-        reals_from_float16(out, tensor->data, tensor->count);
-        return true;
-    case GGUF_TENSOR_BF16:
-        reals_from_bfloat16(out, tensor->data, tensor->count);
-        return true;
-    default:
-        return false;
-    }
 }

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/real.h"
+#include "formats/stored_tensor.h"
 
 typedef enum GgufType {
     GGUF_UINT8,
@@ -33,8 +33,8 @@ typedef enum GgufType {
     GGUF_TYPE_COUNT
 } GgufType;
 
-/* Element types of tensors that this program reads; the numbers are the file's. */
-enum { GGUF_TENSOR_F32 = 0, GGUF_TENSOR_F16 = 1, GGUF_TENSOR_BF16 = 30 };
+/* Element types of the tensors that this program writes; the numbers are the file's. */
+enum { GGUF_TENSOR_F32 = 0, GGUF_TENSOR_F16 = 1 };
 
 /* Counted bytes inside the map, any bytes. */
 typedef struct GgufString {
@@ -50,24 +50,11 @@ typedef struct GgufValue {
     const uint8_t *data;   /* the value or the first element, at any alignment */
 } GgufValue;
 
-enum { GGUF_MAX_RANK = 4 };
-
-typedef struct GgufTensor {
-    GgufString name;
-    uint32_t type;
-    int rank;
-    int64_t shape[GGUF_MAX_RANK]; /* slowest dimension first, as everywhere in this program */
-    int64_t count;
-    const uint8_t *data; /* at any alignment */
-    size_t bytes;
-} GgufTensor;
-
 typedef struct Gguf {
     uint32_t version;
     GgufValue *values;
     int64_t value_count;
-    GgufTensor *tensors;
-    int64_t tensor_count;
+    StoredTensors tensors;
     MappedFile map;
 } Gguf;
 
@@ -79,8 +66,7 @@ bool gguf_open(Gguf *file, const char *path, Error *error);
 bool gguf_parse(Gguf *file, const void *data, size_t size, const char *name, Error *error);
 void gguf_close(Gguf *file);
 
-const GgufValue *gguf_value(const Gguf *file, const char *key);    /* or NULL */
-const GgufTensor *gguf_tensor(const Gguf *file, const char *name); /* or NULL */
+const GgufValue *gguf_value(const Gguf *file, const char *key); /* or NULL */
 
 /* The value as this C type; false when it is of another kind or does not fit. gguf_number takes
  * integers too. `index` counts the elements of an array; it is 0 otherwise. */
@@ -92,10 +78,6 @@ bool gguf_string(const GgufValue *value, GgufString *out);
 GgufString gguf_next_string(const uint8_t **cursor);
 
 bool gguf_string_equal(GgufString string, const char *text);
-/* "F32", "Q4_K", …; "?" for a type that this program has not heard of. */
-const char *gguf_tensor_type_name(uint32_t type);
-/* The numbers of an F32, F16 or BF16 tensor as `real` [count]; false for the other types. */
-bool gguf_to_real(const GgufTensor *tensor, real *out);
 
 /* ---- writing ---- */
 

@@ -176,7 +176,7 @@ static void read_scaling(KeyReader *keys, ModelConfig *config) {
     RopeScaling *scaling = &config->position.scaling;
     const Gguf *gguf = keys->gguf;
     static const char type_key[] = "llama.rope.scaling.type";
-    if (gguf_tensor(gguf, "rope_freqs.weight")) {
+    if (stored_tensors_find(&gguf->tensors, "rope_freqs.weight")) {
         if (gguf_value(gguf, GGUF_LLAMA3_FACTOR))
             read_llama3(keys, scaling);
         else
@@ -212,14 +212,14 @@ static void read_scaling(KeyReader *keys, ModelConfig *config) {
 bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, const char *path,
                       Error *error) {
     KeyReader keys = {gguf, path, error, false};
-    const GgufTensor *table = gguf_tensor(gguf, "token_embd.weight");
+    const StoredTensor *table = stored_tensors_find(&gguf->tensors, "token_embd.weight");
     if (!key_is(gguf, "general.architecture", "llama"))
         return error_set(
             error, "%s: its general.architecture is not \"llama\", the only one supported", path);
     if (!table || table->rank != 2 || table->shape[0] < 1 || table->shape[0] > 1 << 24)
         return error_set(error, "%s: has no usable tensor 'token_embd.weight'", path);
     *config = (ModelConfig){.norm = NORM_PRE, .ffn = FFN_SWIGLU, .vocab_size = table->shape[0]};
-    config->tie_embeddings = gguf_tensor(gguf, "output.weight") == NULL;
+    config->tie_embeddings = stored_tensors_find(&gguf->tensors, "output.weight") == NULL;
     config->context_length = key_whole(&keys, "llama.context_length", 0, 1 << 20);
     config->d_model = key_whole(&keys, "llama.embedding_length", 0, 1 << 20);
     config->num_layers = key_whole(&keys, "llama.block_count", 0, 10000);
@@ -233,7 +233,7 @@ bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, co
     config->position.base = tidy(key_real(&keys, "llama.rope.freq_base", 10000));
     read_scaling(&keys, config);
     check_keys(&keys, file);
-    if (config->num_layers > gguf->tensor_count)
+    if (config->num_layers > gguf->tensors.count)
         key_error(&keys, "llama.block_count", "is larger than the number of tensors");
     if (keys.failed || !llama_check_numbers(config, path, error)) return false;
     static const char *const head_sizes[] = {

@@ -9,32 +9,6 @@
 #include "formats/llama.h"
 #include "model/position_tables.h"
 
-/* ---- tensors ---- */
-
-static bool check_tensors(const Gguf *gguf, const Model *model, const char *path, Error *error) {
-    int64_t found = gguf_tensor(gguf, "rope_freqs.weight") ? 1 : 0;
-    for (int64_t i = 0; i < model->parameters.part_count; i++) {
-        const Parameter *part = &model->parameters.parts[i];
-        char name[LLAMA_NAME_SIZE];
-        llama_name(part->name, LLAMA_GGUF, name);
-        const GgufTensor *tensor = gguf_tensor(gguf, name);
-        if (!tensor) return error_set(error, "%s: the tensor '%s' is missing", path, name);
-        if (!llama_same_shape(tensor->rank, tensor->shape, part))
-            return llama_shape_error(path, name, tensor->rank, tensor->shape, part, error);
-        if (tensor->type != GGUF_TENSOR_F32 && tensor->type != GGUF_TENSOR_F16 &&
-            tensor->type != GGUF_TENSOR_BF16)
-            return error_set(error, "%s: the tensor '%s' has type %s; F32, F16 and BF16 are read",
-                             path, name, gguf_tensor_type_name(tensor->type));
-        found++;
-    }
-    if (found != gguf->tensor_count)
-        return error_set(error,
-                         "%s: has %lld tensors that a plain Llama model has no place for "
-                         "(biases, experts, …); it cannot be read",
-                         path, (long long)(gguf->tensor_count - found));
-    return true;
-}
-
 /* A part of a model that llama-gguf-split has cut up. */
 static bool check_whole(const Gguf *gguf, const char *path, Error *error) {
     const GgufValue *parts = gguf_value(gguf, "split.count"), *which = gguf_value(gguf, "split.no");
@@ -81,17 +55,11 @@ static bool read_model(ModelFile *file, const Gguf *gguf, const char *path, Erro
     if (!check_whole(gguf, path, error) || !gguf_tokenizer_read(file, gguf, path, error) ||
         !gguf_config_read(file, gguf, &config, path, error))
         return false;
+    static const char *const others[] = {"rope_freqs.weight", NULL};
+    WeightSource source = {&gguf->tensors, path, llama_gguf_name, others, false};
     file->model = model_create(&config, true, error);
-    if (!file->model || !check_tensors(gguf, file->model, path, error) ||
-        !parameters_allocate(&file->model->parameters, error))
-        return false;
+    if (!file->model || !model_weights_take(file->model, &source, error)) return false;
     read_ends(file, gguf);
-    Parameters *parameters = &file->model->parameters;
-    for (int64_t i = 0; i < parameters->part_count; i++) {
-        char name[LLAMA_NAME_SIZE];
-        llama_name(parameters->parts[i].name, LLAMA_GGUF, name);
-        gguf_to_real(gguf_tensor(gguf, name), parameters->values + parameters->parts[i].offset);
-    }
     return true;
 }
 
@@ -202,8 +170,8 @@ static bool write_model(const ModelFile *file, GgufWriter *writer, const char *p
     if (scaled) gguf_add_tensor(writer, "rope_freqs.weight", GGUF_TENSOR_F32, 1, &pairs, factors);
     for (int64_t i = 0; i < model->parameters.part_count; i++) {
         const Parameter *part = &model->parameters.parts[i];
-        char name[LLAMA_NAME_SIZE];
-        llama_name(part->name, LLAMA_GGUF, name);
+        char name[WEIGHT_NAME_SIZE];
+        llama_gguf_name(part->name, name);
         /* llama.cpp wants vectors in float32 whatever the matrices are */
         uint32_t type = half && part->rank == 2 ? GGUF_TENSOR_F16 : GGUF_TENSOR_F32;
         gguf_add_tensor(writer, name, type, part->rank, part->shape, values + part->offset);

@@ -128,8 +128,7 @@ static void check_value(Object *root, const char *key, const char *wanted) {
     cJSON *value = cJSON_Parse(wanted), *found = json_get(root->node, key);
     if (given(root, key) && !cJSON_Compare(found, value, true)) {
         char *text = cJSON_PrintUnformatted(found);
-        keys_error(root->reader, key, "%s is %.60s; only %s is supported", key, text,
-                          wanted);
+        keys_error(root->reader, key, "%s is %.60s; only %s is supported", key, text, wanted);
         cJSON_free(text);
     }
     cJSON_Delete(value);
@@ -188,8 +187,8 @@ static bool flag(const Object *object, const char *key, bool fallback) {
 
 static double required_factor(Object *rope, const char *key) {
     if (!given(rope, key)) {
-        keys_error(rope->reader, key, "%s.%s is missing; this kind of scaling needs it",
-                          rope->path, key);
+        keys_error(rope->reader, key, "%s.%s is missing; this kind of scaling needs it", rope->path,
+                   key);
         return 1;
     }
     return real_number(rope, key, 1, "(0, 1e6]");
@@ -205,8 +204,7 @@ static double yarn_attention_factor(Object *rope, double factor) {
     return (mscale * growth + 1) / (all * growth + 1);
 }
 
-static void read_rope_type(Object *root, Object *rope, const char *type,
-                           ModelConfig *config) {
+static void read_rope_type(Object *root, Object *rope, const char *type, ModelConfig *config) {
     static const char length_key[] = "original_max_position_embeddings";
     RopeScaling *scaling = &config->position.scaling;
     int64_t context = config->context_length;
@@ -221,9 +219,9 @@ static void read_rope_type(Object *root, Object *rope, const char *type,
         scaling->type = ROPE_SCALING_LLAMA3;
     } else {
         keys_error(rope->reader, "rope_type",
-                          "%s: the rope type '%.60s' is not supported; default, linear, dynamic, "
-                          "yarn and llama3 are",
-                          rope->path, type);
+                   "%s: the rope type '%.60s' is not supported; default, linear, dynamic, "
+                   "yarn and llama3 are",
+                   rope->path, type);
         return;
     }
     scaling->factor = required_factor(rope, "factor");
@@ -237,8 +235,7 @@ static void read_rope_type(Object *root, Object *rope, const char *type,
         scaling->beta_slow = real_number(rope, "beta_slow", 1, "(0, 1e6]");
         scaling->attention_factor = yarn_attention_factor(rope, scaling->factor);
         if (!flag(rope, "truncate", true))
-            keys_error(rope->reader, "truncate", "%s.truncate false is not supported",
-                              rope->path);
+            keys_error(rope->reader, "truncate", "%s.truncate false is not supported", rope->path);
     } else if (scaling->type == ROPE_SCALING_LLAMA3) {
         scaling->low_freq_factor = required_factor(rope, "low_freq_factor");
         scaling->high_freq_factor = required_factor(rope, "high_freq_factor");
@@ -275,8 +272,7 @@ static void read_rope(ModelFile *file, Object *root, ModelConfig *config, char *
         const cJSON *type = json_get(rope.node, "rope_type");
         if (!type) type = json_get(rope.node, "type");
         if (type ? !cJSON_IsString(type) : old) {
-            keys_error(root->reader, key, "%s.rope_type must be the name of a rope type",
-                              key);
+            keys_error(root->reader, key, "%s.rope_type must be the name of a rope type", key);
         } else {
             const char *name = type ? type->valuestring : "default";
             read_rope_type(root, &rope, name, config);
@@ -285,8 +281,7 @@ static void read_rope(ModelFile *file, Object *root, ModelConfig *config, char *
     }
     if (fraction != 1)
         keys_error(root->reader, "partial_rotary_factor",
-                          "partial_rotary_factor is %g; Llama models rotate whole heads (1)",
-                          fraction);
+                   "partial_rotary_factor is %g; Llama models rotate whole heads (1)", fraction);
 }
 
 static void check_architecture(Object *root) {
@@ -298,17 +293,16 @@ static void check_architecture(Object *root) {
     }
     if (cJSON_IsArray(list) && list->child)
         keys_error(root->reader, "architectures",
-                          "architectures does not name LlamaForCausalLM, the only one supported");
+                   "architectures does not name LlamaForCausalLM, the only one supported");
 }
 
 static bool check_head(Object *root, const ModelConfig *config) {
     int64_t d_head = config->d_model / config->num_heads;
     if (whole(root, "head_dim", d_head, 1 << 20) == d_head) return true;
-    return keys_error(
-        root->reader, "head_dim",
-        "head_dim is not hidden_size / num_attention_heads (%lld); such models "
-        "are not supported",
-        (long long)d_head);
+    return keys_error(root->reader, "head_dim",
+                      "head_dim is not hidden_size / num_attention_heads (%lld); such models "
+                      "are not supported",
+                      (long long)d_head);
 }
 
 bool huggingface_config_read(ModelFile *file, const cJSON *json, const char *path,

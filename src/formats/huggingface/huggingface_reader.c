@@ -11,28 +11,6 @@
 
 /* ---- tensors ---- */
 
-/* The tensors of all shards by their names in a LlamaForCausalLM that was saved as it is. */
-typedef struct NamedTensor {
-    char *name;
-    const SafetensorsTensor *tensor;
-    bool used;
-} NamedTensor;
-
-typedef struct TensorList {
-    NamedTensor *items; /* sorted by name */
-    int64_t count;
-    bool base; /* saved without the head's part: names lack "model." */
-} TensorList;
-
-static int compare_names(const void *a, const void *b) {
-    return strcmp(((const NamedTensor *)a)->name, ((const NamedTensor *)b)->name);
-}
-
-static NamedTensor *find(const TensorList *list, const char *name) {
-    NamedTensor wanted = {.name = (char *)(uintptr_t)name};
-    return bsearch(&wanted, list->items, (size_t)list->count, sizeof wanted, compare_names);
-}
-
 /* torch.compile puts "_orig_mod." before the names inside what it has compiled. */
 static void drop_compiled(char *name) {
     static const char mark[] = "_orig_mod.";
@@ -40,107 +18,53 @@ static void drop_compiled(char *name) {
         memmove(at, at + strlen(mark), strlen(at + strlen(mark)) + 1);
 }
 
-static bool list_tensors(TensorList *list, const SafetensorsShards *shards, const char *path,
-                         Error *error) {
-    *list = (TensorList){0};
-    for (int s = 0; s < shards->count; s++) list->count += shards->files[s].count;
-    NamedTensor *item = list->items = allocate_zeroed((size_t)list->count + 1, sizeof *item);
+/* The tensors of all shards by their names in a LlamaForCausalLM that was saved as it is. `base`:
+ * it was saved without the head's part, so that names lack "model.". */
+static bool list_tensors(StoredTensors *list, bool *base, const SafetensorsShards *shards,
+                         const char *path, Error *error) {
+    int64_t count = 0;
+    for (int s = 0; s < shards->count; s++) count += shards->files[s].tensors.count;
+    list->items = allocate((size_t)count, sizeof *list->items);
+    *base = false;
     for (int s = 0; s < shards->count; s++)
-        for (int64_t i = 0; i < shards->files[s].count; i++, item++) {
-            item->tensor = &shards->files[s].tensors[i];
-            item->name = string_copy(item->tensor->name);
+        for (int64_t i = 0; i < shards->files[s].tensors.count; i++) {
+            StoredTensor *item = &list->items[list->count++];
+            *item = shards->files[s].tensors.items[i];
+            item->name = string_copy(item->name);
             drop_compiled(item->name);
-            list->base = list->base || strcmp(item->name, "embed_tokens.weight") == 0;
+            *base = *base || strcmp(item->name, "embed_tokens.weight") == 0;
         }
-    for (int64_t i = 0; list->base && i < list->count; i++) {
+    for (int64_t i = 0; *base && i < count; i++) {
         char *own = list->items[i].name;
         if (strcmp(own, "lm_head.weight") == 0) continue;
         list->items[i].name = string_format("model.%s", own);
         free(own);
     }
-    qsort(list->items, (size_t)list->count, sizeof *list->items, compare_names);
-    for (int64_t i = 1; i < list->count; i++)
-        if (compare_names(&list->items[i - 1], &list->items[i]) == 0)
-            return error_set(error, "%s: the tensor '%s' is there twice (in two shards?)", path,
-                             list->items[i].name);
-    return true;
+    const StoredTensor *twice = stored_tensors_sort(list);
+    return !twice || error_set(error, "%s: the tensor '%s' is there twice (in two shards?)", path,
+                               twice->name);
 }
 
-static void free_list(TensorList *list) {
-    for (int64_t i = 0; i < list->count; i++) free(list->items[i].name);
-    free(list->items);
-}
-
-static bool is_number_type(SafetensorsType type) {
-    return type == SAFETENSORS_F32 || type == SAFETENSORS_F16 || type == SAFETENSORS_BF16 ||
-           type == SAFETENSORS_F64;
-}
-
-static bool missing(const TensorList *list, const char *name, const char *path, Error *error) {
-    if (strcmp(name, "lm_head.weight") != 0)
-        return error_set(error, "%s: the tensor '%s' is missing", path, name);
-    if (list->base)
+static bool check_head(const StoredTensors *list, bool base, bool tied, const char *path,
+                       Error *error) {
+    if (tied || stored_tensors_find(list, "lm_head.weight")) return true;
+    if (base)
         return error_set(error,
-                         "%s: is a base model (LlamaModel) without the tensor '%s', and "
-                         "tie_word_embeddings is false in config.json: it has no head, so it "
+                         "%s: is a base model (LlamaModel) without the tensor 'lm_head.weight', "
+                         "and tie_word_embeddings is false in config.json: it has no head, so it "
                          "predicts no tokens",
-                         path, name);
+                         path);
     return error_set(error,
-                     "%s: the tensor '%s' is missing, and tie_word_embeddings is false in "
-                     "config.json; one of the two is wrong",
-                     path, name);
-}
-
-/* Every tensor of the model is there, in its shape. */
-static bool check_tensors(const TensorList *list, const Model *model, const char *path,
-                          Error *error) {
-    for (int64_t i = 0; i < model->parameters.part_count; i++) {
-        const Parameter *part = &model->parameters.parts[i];
-        char name[LLAMA_NAME_SIZE];
-        llama_name(part->name, LLAMA_HUGGINGFACE, name);
-        NamedTensor *item = find(list, name);
-        if (!item) return missing(list, name, path, error);
-        const SafetensorsTensor *tensor = item->tensor;
-        item->used = true;
-        if (!llama_same_shape(tensor->rank, tensor->shape, part))
-            return llama_shape_error(path, name, tensor->rank, tensor->shape, part, error);
-        if (!is_number_type(tensor->type))
-            return error_set(error,
-                             "%s: the tensor '%s' has type %s; F32, F16, BF16 and F64 are read",
-                             path, name, safetensors_type_name(tensor->type));
-    }
-    return true;
-}
-
-/* No tensor is there that the model has no place for. */
-static bool check_unknown(const TensorList *list, const char *path, Error *error) {
-    for (int64_t i = 0; i < list->count; i++) {
-        const char *name = list->items[i].name;
-        if (!list->items[i].used && strcmp(name, "lm_head.weight") != 0 && /* tied: see below */
-            !strstr(name, "rotary_emb.inv_freq")) /* old files keep the frequencies */
-            return error_set(error,
-                             "%s: the tensor '%s' has no place in a plain Llama model; it cannot "
-                             "be read",
-                             path, list->items[i].tensor->name);
-    }
-    return true;
-}
-
-static void fill(const TensorList *list, Model *model) {
-    for (int64_t i = 0; i < model->parameters.part_count; i++) {
-        const Parameter *part = &model->parameters.parts[i];
-        char name[LLAMA_NAME_SIZE];
-        llama_name(part->name, LLAMA_HUGGINGFACE, name);
-        safetensors_to_real(find(list, name)->tensor, model->parameters.values + part->offset);
-    }
+                     "%s: the tensor 'lm_head.weight' is missing, and tie_word_embeddings is "
+                     "false in config.json; one of the two is wrong",
+                     path);
 }
 
 /* A tied model's file may hold the head as well: transformers then ignores it. */
-static void check_tied_head(ModelFile *file, const TensorList *list) {
-    const NamedTensor *second = find(list, "lm_head.weight");
-    if (!file->model->config.tie_embeddings || !second) return;
-    const SafetensorsTensor *head = second->tensor;
-    const SafetensorsTensor *table = find(list, "model.embed_tokens.weight")->tensor;
+static void compare_tied_head(ModelFile *file, const StoredTensors *list) {
+    const StoredTensor *head = stored_tensors_find(list, "lm_head.weight");
+    const StoredTensor *table = stored_tensors_find(list, "model.embed_tokens.weight");
+    if (!file->model->config.tie_embeddings || !head) return;
     if (head->type != table->type || head->bytes != table->bytes ||
         memcmp(head->data, table->data, table->bytes) != 0)
         model_file_warn(file,
@@ -151,19 +75,18 @@ static void check_tied_head(ModelFile *file, const TensorList *list) {
 
 static bool read_weights(ModelFile *file, const char *path, const ModelConfig *config,
                          Error *error) {
+    /* a tied head, and the frequencies that old files keep */
+    static const char *const others[] = {"lm_head.weight", "rotary_emb.inv_freq", NULL};
     SafetensorsShards shards = {0};
-    TensorList list = {0};
-    bool read = safetensors_shards_open(&shards, path, error) &&
-                list_tensors(&list, &shards, path, error) &&
-                (file->model = model_create(config, true, error)) != NULL &&
-                check_tensors(&list, file->model, path, error) &&
-                check_unknown(&list, path, error) &&
-                parameters_allocate(&file->model->parameters, error);
-    if (read) {
-        fill(&list, file->model);
-        check_tied_head(file, &list);
-    }
-    free_list(&list);
+    StoredTensors list = {0};
+    bool base, read = safetensors_shards_open(&shards, path, error) &&
+                      list_tensors(&list, &base, &shards, path, error) &&
+                      (file->model = model_create(config, true, error)) != NULL;
+    WeightSource source = {&list, path, llama_huggingface_name, others, false};
+    read = read && check_head(&list, base, config->tie_embeddings, path, error) &&
+           model_weights_take(file->model, &source, error);
+    if (read) compare_tied_head(file, &list);
+    stored_tensors_free(&list, true);
     safetensors_shards_close(&shards);
     return read;
 }

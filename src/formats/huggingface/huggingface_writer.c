@@ -7,7 +7,6 @@
 #include "formats/directory_writer.h"
 #include "formats/llama.h"
 #include "formats/model_file.h"
-#include "formats/safetensors.h"
 
 /* transformers' "dynamic" takes the trained length from max_position_embeddings and goes beyond it by
  * itself, so that the length our model reaches has no place there. */
@@ -118,26 +117,10 @@ static char *tokenizer_config_text(const ModelFile *file) {
 }
 
 static bool write_weights(const Model *model, const char *directory, Error *error) {
-    static const char *const metadata[1][2] = {{"format", "pt"}};
-    const Parameters *parameters = &model->parameters;
-    int64_t count = parameters->part_count;
     real *values = llama_values(model, LAYOUT_HALF);
-    char(*names)[LLAMA_NAME_SIZE] = allocate((size_t)count, sizeof *names);
-    SafetensorsItem *items = allocate((size_t)count, sizeof *items);
-    for (int64_t i = 0; i < count; i++) {
-        const Parameter *part = &parameters->parts[i];
-        llama_name(part->name, LLAMA_HUGGINGFACE, names[i]);
-        items[i] = (SafetensorsItem){names[i],
-                                     SAFETENSORS_REAL,
-                                     part->rank,
-                                     {part->shape[0], part->shape[1]},
-                                     values + part->offset};
-    }
     char *path = path_join(directory, "model.safetensors");
-    bool written = safetensors_write(path, items, count, metadata, 1, false, NULL, error);
+    bool written = model_weights_write(model, values, llama_huggingface_name, path, error);
     free(path);
-    free(items);
-    free(names);
     free(values);
     return written;
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "formats/half.h"
 #include "formats/llama.h"
 #include "formats/model_file.h"
 
@@ -42,7 +41,7 @@ static void visit_in_order(const Model *model, Visitor *visit, void *context) {
     visit_tensor(visit, context, model, "token_embeddings.weight");
     for (int kind = 0; kind < LAYER_KINDS; kind++)
         for (int64_t layer = 0; layer < model->config.num_layers; layer++) {
-            char name[LLAMA_NAME_SIZE];
+            char name[WEIGHT_NAME_SIZE];
             snprintf(name, sizeof name, "layers.%lld.%s.weight", (long long)layer,
                      LAYER_ORDER[kind]);
             visit_tensor(visit, context, model, name);
@@ -105,7 +104,8 @@ static bool check_size(const Model *model, size_t bytes, const char *path, Error
 static void read_tensor(void *context, const Model *model, const Parameter *part) {
     const uint8_t **at = context;
     int64_t count = part ? parameter_size(part) : 2 * table_size(&model->config);
-    if (part) reals_from_float32(model->parameters.values + part->offset, *at, count);
+    StoredTensor stored = {.type = NUMBER_F32, .data = *at, .count = count};
+    if (part) stored_tensor_to_real(&stored, model->parameters.values + part->offset);
     *at += 4 * count;
 }
 
