@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/keys.h"
+#include "base/key_rows.h"
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 
@@ -20,7 +20,7 @@ typedef struct Config {
     int64_t inner;
 } Config;
 
-#define AT(field) offsetof(Config, field)
+#define KEYS_OF Config
 
 static bool derive(void *config) {
     Config *c = config;
@@ -29,27 +29,20 @@ static bool derive(void *config) {
 }
 
 static const char *const choices[] = {"one", "two", NULL};
-static const Key only_two[] = {
-    {"p", KEY_WHOLE, AT(inner), "5", "[1, 9]", .meaning = "of two"},
-    {NULL},
-};
+static const Key only_two[] = {WHOLE("p", inner, "5", "[1, 9]", "of two"), END};
 static const Key *const variants[] = {NULL, only_two};
 static const Key part[] = {
-    {"n", KEY_WHOLE, AT(whole), "1", "[1, 3]", .meaning = "a number"},
-    {"d", KEY_WHOLE, AT(derived), "2 n", "[1, 100]", .meaning = "derived", .derive = derive},
-    {"r", KEY_REAL, AT(real), "0.5", "(0, 1)", .meaning = "a real number"},
-    {"b", KEY_BOOL, AT(flag), "true", .meaning = "a flag"},
-    {"c", KEY_CHOICE, AT(choice), "one", .meaning = "a choice", .choices = choices,
-     .variants = variants},
-    {"s", KEY_TEXT, AT(text), "(none)", .meaning = "a text"},
-    {"l", KEY_TEXTS, AT(list), "[]", .meaning = "texts"},
-    {"must", KEY_WHOLE, AT(inner), NULL, "[1, 3]", .meaning = "required"},
-    {NULL},
+    WHOLE("n", whole, "1", "[1, 3]", "a number"),
+    WHOLE("d", derived, "2 n", "[1, 100]", "derived", .derive = derive),
+    REAL("r", real, "0.5", "(0, 1)", "a real number"),
+    FLAG("b", flag, "true", "a flag"),
+    CHOICE("c", choice, "one", choices, "a choice", .variants = variants),
+    TEXTS("s", KEY_TEXT, text, "(none)", "a text"),
+    TEXTS("l", KEY_TEXTS, list, "[]", "texts"),
+    WHOLE("must", inner, NULL, "[1, 3]", "required"),
+    END,
 };
-static const Key root[] = {
-    {"a", KEY_OBJECT, 0, NULL, .keys = part},
-    {NULL},
-};
+static const Key root[] = {OBJECT("a", NULL, part), END};
 
 static bool read_part(const char *text, Config *config, Error *error) {
     char *whole = string_format("{\"a\": %s}", text);

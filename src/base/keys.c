@@ -207,7 +207,7 @@ static int chosen(const Key *selector, const void *config) {
     return *(const int *)((const char *)config + selector->offset);
 }
 
-static const Key no_keys[] = {{NULL}};
+static const Key no_keys[] = {{.name = NULL}};
 
 /* The further keys of a table that the struct's choice brings with it. */
 static const Key *variant_keys(const Key *keys, const void *config) {

@@ -2,10 +2,12 @@
  * value lies in a struct. The table drives reading from JSON, writing back with every default spelled
  * out, freeing, and the list of keys in --help-config:
  *
+ *     #define KEYS_OF ModelConfig                                // key_rows.h
  *     static const Key model_keys[] = {
- *         {"num_layers", KEY_WHOLE, offsetof(ModelConfig, num_layers), NULL, "[1, 10000]", .meaning = "blocks"},
- *         {"norm_eps", KEY_REAL, offsetof(ModelConfig, norm_eps), "1e-5", "[1e-30, 1]", .meaning = "…"},
- *         {NULL}};
+ *         WHOLE("num_layers", num_layers, NULL, "[1, 10000]", "blocks"),
+ *         REAL("norm_eps", norm_eps, "1e-5", "[1e-30, 1]", "added to the mean square"),
+ *         END,
+ *     };
  *
  * Rows are read and written in their order, so that a default can depend on the rows above it. A message
  * names file, key and value, and the --set that brought it:
@@ -73,7 +75,8 @@ bool keys_read(KeysReader *reader, const Key *keys, const char *path, const cJSO
                void *config);
 
 /* Reads a single value; `path` is that of the key, for messages. */
-bool key_read(KeysReader *reader, const Key *key, const char *path, const cJSON *node, void *config);
+bool key_read(KeysReader *reader, const Key *key, const char *path, const cJSON *node,
+              void *config);
 
 /* The struct as an object. Read back it gives the same struct. */
 cJSON *keys_write(const Key *keys, const void *config);

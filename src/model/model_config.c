@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/key_rows.h"
 #include "model/position_tables.h"
 
 /* The order of each list is that of its enum. */
@@ -47,41 +48,34 @@ static bool derive_d_ff(void *config) {
     return true;
 }
 
-#define AT(field) offsetof(ModelConfig, field)
+#define KEYS_OF ModelConfig
 
 static const Key position_object[] = {
-    {"type", KEY_CHOICE, AT(position.type), "rope", .meaning = "the scheme",
-     .choices = position_names, .variants = position_keys},
-    {NULL},
+    CHOICE("type", position.type, "rope", position_names, "the scheme", .variants = position_keys),
+    END,
 };
 
 /* The ranges are wide enough for any model that fits a machine, and narrow enough that a product of three
  * stays in 63 bits. What does not fit this machine is refused later, with the bytes it needs. */
 const Key model_keys[] = {
-    {"vocab_size", KEY_WHOLE, AT(vocab_size), "(the tokenizer's)", "[1, 16777216]",
-     .meaning = "tokens; must be given without a tokenizer"},
-    {"context_length", KEY_WHOLE, AT(context_length), NULL, "[1, 1048576]",
-     .meaning = "most tokens attended to"},
-    {"d_model", KEY_WHOLE, AT(d_model), NULL, "[1, 1048576]", .meaning = "size of a hidden state"},
-    {"num_layers", KEY_WHOLE, AT(num_layers), NULL, "[1, 10000]", .meaning = "blocks"},
-    {"num_heads", KEY_WHOLE, AT(num_heads), NULL, "[1, 65536]",
-     .meaning = "attention heads of d_model / num_heads elements"},
-    {"num_kv_heads", KEY_WHOLE, AT(num_kv_heads), "num_heads", "[1, 65536]",
-     .meaning = "fewer: grouped-query attention", .derive = derive_kv_heads},
-    {"ffn", KEY_CHOICE, AT(ffn), "swiglu", .meaning = "activation of the feed-forward network",
-     .choices = ffn_names},
-    {"d_ff", KEY_WHOLE, AT(d_ff), "8/3 · d_model, or 4 · d_model without SwiGLU", "[1, 4194304]",
-     .meaning = "its inner size; the default is rounded up to a multiple of 64",
-     .derive = derive_d_ff},
-    {"norm", KEY_CHOICE, AT(norm), "pre", .meaning = "where RMSNorm stands", .choices = norm_names},
-    {"norm_eps", KEY_REAL, AT(norm_eps), "1e-5", "[1e-30, 1]",
-     .meaning = "added to the mean square"},
-    {"tie_embeddings", KEY_BOOL, AT(tie_embeddings), "false",
-     .meaning = "the head is the embedding table"},
-    {"document_mask", KEY_BOOL, AT(document_mask), "false",
-     .meaning = "attention stays inside a document"},
-    {"position", KEY_OBJECT, 0, "{}", .keys = position_object},
-    {NULL},
+    WHOLE("vocab_size", vocab_size, "(the tokenizer's)", "[1, 16777216]",
+          "tokens; must be given without a tokenizer"),
+    WHOLE("context_length", context_length, NULL, "[1, 1048576]", "most tokens attended to"),
+    WHOLE("d_model", d_model, NULL, "[1, 1048576]", "size of a hidden state"),
+    WHOLE("num_layers", num_layers, NULL, "[1, 10000]", "blocks"),
+    WHOLE("num_heads", num_heads, NULL, "[1, 65536]",
+          "attention heads of d_model / num_heads elements"),
+    WHOLE("num_kv_heads", num_kv_heads, "num_heads", "[1, 65536]", "fewer: grouped-query attention",
+          .derive = derive_kv_heads),
+    CHOICE("ffn", ffn, "swiglu", ffn_names, "activation of the feed-forward network"),
+    WHOLE("d_ff", d_ff, "8/3 · d_model, or 4 · d_model without SwiGLU", "[1, 4194304]",
+          "its inner size; the default is rounded up to a multiple of 64", .derive = derive_d_ff),
+    CHOICE("norm", norm, "pre", norm_names, "where RMSNorm stands"),
+    REAL("norm_eps", norm_eps, "1e-5", "[1e-30, 1]", "added to the mean square"),
+    FLAG("tie_embeddings", tie_embeddings, "false", "the head is the embedding table"),
+    FLAG("document_mask", document_mask, "false", "attention stays inside a document"),
+    OBJECT("position", "{}", position_object),
+    END,
 };
 
 /* ---- conditions between keys ---- */

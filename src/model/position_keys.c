@@ -1,6 +1,8 @@
 /* The options of the position schemes: which keys "model.position" has besides "type". */
 #include "model/model_config.h"
 
+#include "base/key_rows.h"
+
 static const char *const inject_names[] = {"add", "concat", "gate", NULL};
 static const char *const rope_layout_names[] = {"interleaved", "half", NULL};
 static const char *const table_layout_names[] = {"interleaved", "concat", NULL};
@@ -15,7 +17,7 @@ const char *rope_scaling_name(RopeScalingType type) {
     return scaling_names[type];
 }
 
-#define AT(field) offsetof(ModelConfig, position.field)
+#define KEYS_OF ModelConfig
 
 /* ---- rope ---- */
 
@@ -33,39 +35,30 @@ static bool derive_factor(void *config) {
 }
 
 #define SCALING_KEYS                                                                               \
-    {"original_context",                                                                           \
-     KEY_WHOLE,                                                                                    \
-     AT(scaling.original_context),                                                                 \
-     "context_length",                                                                             \
-     "[1, 1073741824]",                                                                            \
-     .meaning = "the length the frequencies were trained for",                                     \
-     .derive = derive_original_context},                                                           \
-    {                                                                                              \
-        "factor", KEY_REAL, AT(scaling.factor), "context_length / original_context", "(0, 1e6]",   \
-            .meaning = "how many times longer", .derive = derive_factor                            \
-    }
+    WHOLE("original_context", position.scaling.original_context, "context_length",                 \
+          "[1, 1073741824]", "the length the frequencies were trained for",                        \
+          .derive = derive_original_context),                                                      \
+        REAL("factor", position.scaling.factor, "context_length / original_context", "(0, 1e6]",   \
+             "how many times longer", .derive = derive_factor)
 
-static const Key scaling_keys[] = {
-    SCALING_KEYS,
-    {NULL},
-};
+static const Key scaling_keys[] = {SCALING_KEYS, END};
 static const Key yarn_keys[] = {
     SCALING_KEYS,
-    {"beta_fast", KEY_REAL, AT(scaling.beta_fast), "32", "(0, 1e6]",
-     .meaning = "pairs that turn more often within original_context keep their frequency"},
-    {"beta_slow", KEY_REAL, AT(scaling.beta_slow), "1", "(0, 1e6]",
-     .meaning = "those that turn less often are divided by factor"},
-    {"attention_factor", KEY_REAL, AT(scaling.attention_factor), "(0.1 · ln factor + 1)",
-     "(0, 1e6]", .meaning = "factor on cosine and sine"},
-    {NULL},
+    REAL("beta_fast", position.scaling.beta_fast, "32", "(0, 1e6]",
+         "pairs that turn more often within original_context keep their frequency"),
+    REAL("beta_slow", position.scaling.beta_slow, "1", "(0, 1e6]",
+         "those that turn less often are divided by factor"),
+    REAL("attention_factor", position.scaling.attention_factor, "(0.1 · ln factor + 1)", "(0, 1e6]",
+         "factor on cosine and sine"),
+    END,
 };
 static const Key llama3_keys[] = {
     SCALING_KEYS,
-    {"low_freq_factor", KEY_REAL, AT(scaling.low_freq_factor), "1", "(0, 1e6]",
-     .meaning = "pairs that turn less often within original_context are divided by factor"},
-    {"high_freq_factor", KEY_REAL, AT(scaling.high_freq_factor), "4", "(0, 1e6]",
-     .meaning = "those that turn more often keep their frequency"},
-    {NULL},
+    REAL("low_freq_factor", position.scaling.low_freq_factor, "1", "(0, 1e6]",
+         "pairs that turn less often within original_context are divided by factor"),
+    REAL("high_freq_factor", position.scaling.high_freq_factor, "4", "(0, 1e6]",
+         "those that turn more often keep their frequency"),
+    END,
 };
 
 static const Key *const scaling_variants[] = {[ROPE_SCALING_LINEAR] = scaling_keys,
@@ -74,55 +67,41 @@ static const Key *const scaling_variants[] = {[ROPE_SCALING_LINEAR] = scaling_ke
                                               [ROPE_SCALING_YARN] = yarn_keys,
                                               [ROPE_SCALING_LLAMA3] = llama3_keys};
 static const Key scaling_object[] = {
-    {"type", KEY_CHOICE, AT(scaling.type), NULL, .meaning = "how to read beyond the trained length",
-     .choices = scaling_names, .variants = scaling_variants},
-    {NULL},
+    CHOICE("type", position.scaling.type, NULL, scaling_names,
+           "how to read beyond the trained length", .variants = scaling_variants),
+    END,
 };
 
 static const Key rope_keys[] = {
-    {"theta", KEY_REAL, AT(base), "10000", "(1, 1e12]", .meaning = "base of the frequencies"},
-    {"layout", KEY_CHOICE, AT(layout), "interleaved", .meaning = "which elements form a pair",
-     .choices = rope_layout_names},
-    {"fraction", KEY_REAL, AT(fraction), "1", "(0, 1]",
-     .meaning = "of a head's elements that are rotated"},
-    {"rotate_values", KEY_BOOL, AT(rotate_values), "false",
-     .meaning = "the classic mistake, as an ablation"},
-    {"scaling", KEY_OBJECT, 0, "{}", .keys = scaling_object},
-    {NULL},
+    REAL("theta", position.base, "10000", "(1, 1e12]", "base of the frequencies"),
+    CHOICE("layout", position.layout, "interleaved", rope_layout_names,
+           "which elements form a pair"),
+    REAL("fraction", position.fraction, "1", "(0, 1]", "of a head's elements that are rotated"),
+    FLAG("rotate_values", position.rotate_values, "false", "the classic mistake, as an ablation"),
+    OBJECT("scaling", "{}", scaling_object),
+    END,
 };
 
 /* ---- schemes that put the position into the embedding ---- */
 
-#define INJECT                                                                                     \
-    {                                                                                              \
-        "inject", KEY_CHOICE, AT(inject), "add", .meaning = "how it joins the embedding",          \
-                                                 .choices = inject_names                           \
-    }
-#define BASE                                                                                       \
-    { "base", KEY_REAL, AT(base), "10000", "(1, 1e12]", .meaning = "base of the wavelengths" }
+#define INJECT CHOICE("inject", position.inject, "add", inject_names, "how it joins the embedding")
+#define BASE   REAL("base", position.base, "10000", "(1, 1e12]", "base of the wavelengths")
 
 static const Key sinusoidal_keys[] = {
     BASE,
-    {"layout", KEY_CHOICE, AT(layout), "interleaved", .meaning = "order of sines and cosines",
-     .choices = table_layout_names},
+    CHOICE("layout", position.layout, "interleaved", table_layout_names,
+           "order of sines and cosines"),
     INJECT,
-    {NULL},
+    END,
 };
-static const Key sinusoidal_learned_keys[] = {
-    BASE,
-    INJECT,
-    {NULL},
-};
+static const Key sinusoidal_learned_keys[] = {BASE, INJECT, END};
 static const Key learned_keys[] = {
-    {"stretch", KEY_WHOLE, AT(stretch), "0", "[0, 1048576]",
-     .meaning = "rows the table is stretched to by interpolation; 0: off"},
+    WHOLE("stretch", position.stretch, "0", "[0, 1048576]",
+          "rows the table is stretched to by interpolation; 0: off"),
     INJECT,
-    {NULL},
+    END,
 };
-static const Key index_keys[] = {
-    INJECT,
-    {NULL},
-};
+static const Key index_keys[] = {INJECT, END};
 
 /* ---- relative ones ---- */
 
@@ -132,24 +111,20 @@ static bool derive_window(void *config) {
     return true;
 }
 
-#define DISTANCE(fallback)                                                                         \
-    "max_distance", KEY_WHOLE, AT(max_distance), fallback, "[1, 1048576]",                         \
-        .meaning = "most distance told apart"
+#define DISTANCE(fallback, ...)                                                                    \
+    WHOLE("max_distance", position.max_distance, fallback, "[1, 1048576]",                         \
+          "most distance told apart", ##__VA_ARGS__)
 
 static const Key t5_keys[] = {
-    {"buckets", KEY_WHOLE, AT(buckets), "32", "[2, 1048576]",
-     .meaning = "rows of the table of biases"},
-    {DISTANCE("128")},
-    {NULL},
+    WHOLE("buckets", position.buckets, "32", "[2, 1048576]", "rows of the table of biases"),
+    DISTANCE("128"),
+    END,
 };
-static const Key window_keys[] = {
-    {DISTANCE("context_length"), .derive = derive_window},
-    {NULL},
-};
+static const Key window_keys[] = {DISTANCE("context_length", .derive = derive_window), END};
 static const Key shaw_keys[] = {
-    {DISTANCE("16")},
-    {"values", KEY_BOOL, AT(values), "true", .meaning = "relative vectors for values too"},
-    {NULL},
+    DISTANCE("16"),
+    FLAG("values", position.values, "true", "relative vectors for values too"),
+    END,
 };
 
 const Key *const position_keys[POSITION_TYPE_COUNT] = {

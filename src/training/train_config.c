@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/key_rows.h"
 
 enum {
     LARGEST_FILE = 1 << 20, /* bytes of a config; anything larger is some other file */
@@ -14,7 +15,7 @@ enum {
 
 /* ---- the keys ---- */
 
-#define AT(field) offsetof(TrainConfig, field)
+#define KEYS_OF   TrainConfig
 #define STEPS     "[0, 1e12]"
 #define SEQUENCES "[1, 16777216]"
 
@@ -24,58 +25,50 @@ static const char *const optimizer_names[] = {"adamw", "sgd", NULL};
 static const char *const schedule_names[] = {"cosine", "constant", NULL};
 
 static const Key file_keys[] = {
-    {"train", KEY_PATHS, AT(data.train), NULL,
-     .meaning =
-         "a text, or .npy with token ids; of a list, the first that is there with its valid"},
-    {"valid", KEY_PATHS_OR_NULL, AT(data.valid), "(held out)",
-     .meaning = "the same; without it the last 1 % of the training ids are held out"},
-    {NULL},
+    TEXTS("train", KEY_PATHS, data.train, NULL,
+          "a text, or .npy with token ids; of a list, the first that is there with its valid"),
+    TEXTS("valid", KEY_PATHS_OR_NULL, data.valid, "(held out)",
+          "the same; without it the last 1 % of the training ids are held out"),
+    END,
 };
 static const Key task_keys[] = {
-    {"length", KEY_WHOLE, AT(data.task_length), "32", "[1, 1048576]",
-     .meaning = "symbols of a sequence"},
-    {"symbols", KEY_WHOLE, AT(data.task_symbols), "32", "[2, 65536]",
-     .meaning = "how many there are"},
-    {NULL},
+    WHOLE("length", data.task_length, "32", "[1, 1048576]", "symbols of a sequence"),
+    WHOLE("symbols", data.task_symbols, "32", "[2, 65536]", "how many there are"),
+    END,
 };
 static const Key *const data_variants[] = {file_keys, task_keys, task_keys, task_keys};
 static const Key data_keys[] = {
-    {"task", KEY_CHOICE, AT(data.task), "(none)", .meaning = "a built-in task in place of files",
-     .choices = task_names, .variants = data_variants},
-    {NULL},
+    CHOICE("task", data.task, "(none)", task_names, "a built-in task in place of files",
+           .variants = data_variants),
+    END,
 };
 
 static const Key tokenizer_keys[] = {
-    {"load", KEY_TEXT, AT(tokenizer.load), "(none)",
-     .meaning = "a folder with a trained tokenizer, in place of vocab_size"},
-    {"vocab_size", KEY_WHOLE, AT(tokenizer.vocab_size), "(none)", "[256, 16777216]",
-     .meaning = "special tokens, 256 bytes, and merges up to this number"},
-    {"special_tokens", KEY_TEXTS, AT(tokenizer.special_tokens), "[]",
-     .meaning = "the first one separates documents"},
-    {NULL},
+    TEXTS("load", KEY_TEXT, tokenizer.load, "(none)",
+          "a folder with a trained tokenizer, in place of vocab_size"),
+    WHOLE("vocab_size", tokenizer.vocab_size, "(none)", "[256, 16777216]",
+          "special tokens, 256 bytes, and merges up to this number"),
+    TEXTS("special_tokens", KEY_TEXTS, tokenizer.special_tokens, "[]",
+          "the first one separates documents"),
+    END,
 };
 
 static const Key adamw_keys[] = {
-    {"beta1", KEY_REAL, AT(optimizer.beta1), "0.9", "[0, 1)",
-     .meaning = "decay of the first moment"},
-    {"beta2", KEY_REAL, AT(optimizer.beta2), "0.95", "[0, 1)",
-     .meaning = "decay of the second moment"},
-    {"eps", KEY_REAL, AT(optimizer.eps), "1e-8", "[1e-30, 1]",
-     .meaning = "added to its square root"},
-    {"weight_decay", KEY_REAL, AT(optimizer.weight_decay), "0.1", "[0, 1e6]",
-     .meaning = "times the learning rate"},
-    {NULL},
+    REAL("beta1", optimizer.beta1, "0.9", "[0, 1)", "decay of the first moment"),
+    REAL("beta2", optimizer.beta2, "0.95", "[0, 1)", "decay of the second moment"),
+    REAL("eps", optimizer.eps, "1e-8", "[1e-30, 1]", "added to its square root"),
+    REAL("weight_decay", optimizer.weight_decay, "0.1", "[0, 1e6]", "times the learning rate"),
+    END,
 };
 static const Key sgd_keys[] = {
-    {"momentum", KEY_REAL, AT(optimizer.momentum), "0", "[0, 1)",
-     .meaning = "decay of past gradients"},
-    {NULL},
+    REAL("momentum", optimizer.momentum, "0", "[0, 1)", "decay of past gradients"),
+    END,
 };
 static const Key *const optimizer_variants[] = {adamw_keys, sgd_keys};
 static const Key optimizer_keys[] = {
-    {"type", KEY_CHOICE, AT(optimizer.type), "adamw", .meaning = "the update rule",
-     .choices = optimizer_names, .variants = optimizer_variants},
-    {NULL},
+    CHOICE("type", optimizer.type, "adamw", optimizer_names, "the update rule",
+           .variants = optimizer_variants),
+    END,
 };
 
 static bool derive_min(void *config) {
@@ -93,70 +86,54 @@ static bool derive_cosine_steps(void *config) {
     return true;
 }
 
-#define MAX_RATE                                                                                   \
-    { "max", KEY_REAL, AT(learning_rate.max), "1e-3", "[0, 1e6]", .meaning = "after the warm-up" }
+#define MAX_RATE REAL("max", learning_rate.max, "1e-3", "[0, 1e6]", "after the warm-up")
 #define WARMUP                                                                                     \
-    {                                                                                              \
-        "warmup_steps", KEY_WHOLE, AT(learning_rate.warmup_steps), "0", STEPS,                     \
-            .meaning = "steps of linear growth from 0"                                             \
-    }
+    WHOLE("warmup_steps", learning_rate.warmup_steps, "0", STEPS, "steps of linear growth from 0")
 static const Key cosine_keys[] = {
     MAX_RATE,
-    {"min", KEY_REAL, AT(learning_rate.min), "max/10", "[0, 1e6]", .meaning = "after cosine_steps",
-     .derive = derive_min},
+    REAL("min", learning_rate.min, "max/10", "[0, 1e6]", "after cosine_steps",
+         .derive = derive_min),
     WARMUP,
-    {"cosine_steps", KEY_WHOLE, AT(learning_rate.cosine_steps), "max_steps", STEPS,
-     .meaning = "step at which min is reached", .derive = derive_cosine_steps},
-    {NULL},
+    WHOLE("cosine_steps", learning_rate.cosine_steps, "max_steps", STEPS,
+          "step at which min is reached", .derive = derive_cosine_steps),
+    END,
 };
-static const Key constant_keys[] = {
-    MAX_RATE,
-    WARMUP,
-    {NULL},
-};
+static const Key constant_keys[] = {MAX_RATE, WARMUP, END};
 static const Key *const schedule_variants[] = {cosine_keys, constant_keys};
 static const Key learning_rate_keys[] = {
-    {"schedule", KEY_CHOICE, AT(learning_rate.type), "cosine", .meaning = "shape after warm-up",
-     .choices = schedule_names, .variants = schedule_variants},
-    {NULL},
+    CHOICE("schedule", learning_rate.type, "cosine", schedule_names, "shape after warm-up",
+           .variants = schedule_variants),
+    END,
 };
 
 static const Key training_keys[] = {
-    {"batch_size", KEY_WHOLE, AT(batch_size), NULL, SEQUENCES,
-     .meaning = "sequences of context_length tokens"},
-    {"gradient_accumulation", KEY_WHOLE, AT(gradient_accumulation), "1", SEQUENCES,
-     .meaning = "a step takes batch_size times this many sequences"},
-    {"max_steps", KEY_WHOLE, AT(max_steps), NULL, STEPS, .meaning = "optimizer steps"},
-    {"grad_clip", KEY_REAL, AT(grad_clip), "1", "[0, 1e30]",
-     .meaning = "largest norm of the gradient; 0: off"},
-    {"optimizer", KEY_OBJECT, 0, "{}", .keys = optimizer_keys},
-    {"learning_rate", KEY_OBJECT, 0, "{}", .keys = learning_rate_keys},
-    {"log_every", KEY_WHOLE, AT(log_every), "10", "[1, 1e12]",
-     .meaning = "steps between rows of the log"},
-    {"eval_every", KEY_WHOLE, AT(eval_every), "100", STEPS,
-     .meaning = "steps between validations; 0: never"},
-    {"eval_batches", KEY_WHOLE, AT(eval_batches), "20", SEQUENCES,
-     .meaning = "batches of a validation"},
-    {"checkpoint_every", KEY_WHOLE, AT(checkpoint_every), "200", STEPS,
-     .meaning = "steps between checkpoints; 0: only at the end"},
-    {"sample_every", KEY_WHOLE, AT(sample_every), "500", STEPS,
-     .meaning = "steps between samples; 0: never"},
-    {"keep_every", KEY_WHOLE, AT(keep_every), "0", STEPS,
-     .meaning = "steps between models kept in checkpoints/; 0: none"},
-    {"recompute", KEY_BOOL, AT(recompute), "false",
-     .meaning = "activation checkpointing: less memory, more compute"},
-    {NULL},
+    WHOLE("batch_size", batch_size, NULL, SEQUENCES, "sequences of context_length tokens"),
+    WHOLE("gradient_accumulation", gradient_accumulation, "1", SEQUENCES,
+          "a step takes batch_size times this many sequences"),
+    WHOLE("max_steps", max_steps, NULL, STEPS, "optimizer steps"),
+    REAL("grad_clip", grad_clip, "1", "[0, 1e30]", "largest norm of the gradient; 0: off"),
+    OBJECT("optimizer", "{}", optimizer_keys),
+    OBJECT("learning_rate", "{}", learning_rate_keys),
+    WHOLE("log_every", log_every, "10", "[1, 1e12]", "steps between rows of the log"),
+    WHOLE("eval_every", eval_every, "100", STEPS, "steps between validations; 0: never"),
+    WHOLE("eval_batches", eval_batches, "20", SEQUENCES, "batches of a validation"),
+    WHOLE("checkpoint_every", checkpoint_every, "200", STEPS,
+          "steps between checkpoints; 0: only at the end"),
+    WHOLE("sample_every", sample_every, "500", STEPS, "steps between samples; 0: never"),
+    WHOLE("keep_every", keep_every, "0", STEPS,
+          "steps between models kept in checkpoints/; 0: none"),
+    FLAG("recompute", recompute, "false", "activation checkpointing: less memory, more compute"),
+    END,
 };
 
 static const Key train_keys[] = {
-    {"name", KEY_TEXT, AT(name), "(file name)", .meaning = "the run's folder is runs/NAME"},
-    {"seed", KEY_WHOLE, AT(seed), "1337", "[0, 9007199254740991]",
-     .meaning = "of initial weights, windows and samples"},
-    {"data", KEY_OBJECT, 0, NULL, .keys = data_keys},
-    {"tokenizer", KEY_OBJECT, AT(tokenizer.present), "(none)", .keys = tokenizer_keys},
-    {"model", KEY_OBJECT, AT(model), NULL, .keys = model_keys},
-    {"training", KEY_OBJECT, 0, NULL, .keys = training_keys},
-    {NULL},
+    TEXTS("name", KEY_TEXT, name, "(file name)", "the run's folder is runs/NAME"),
+    WHOLE("seed", seed, "1337", "[0, 9007199254740991]", "of initial weights, windows and samples"),
+    OBJECT("data", NULL, data_keys),
+    KEY_ROW("tokenizer", KEY_OBJECT, tokenizer.present, "(none)", .keys = tokenizer_keys),
+    KEY_ROW("model", KEY_OBJECT, model, NULL, .keys = model_keys),
+    OBJECT("training", NULL, training_keys),
+    END,
 };
 
 const char *task_name(TaskType task) {
@@ -322,18 +299,22 @@ static bool check_amount(const TrainConfig *config, KeysReader *reader) {
 
 /* ---- the whole ---- */
 
+/* Deletes the tree; NULL when that is NULL. */
 static TrainConfig *config_from_tree(cJSON *tree, const char *file, const char *const *overrides,
                                      int override_count, Error *error) {
-    for (int i = 0; i < override_count; i++)
-        if (!keys_override(tree, overrides[i], file, error)) return NULL;
-    KeysReader reader = {file, error, overrides, override_count, train_keys, false};
+    KeysReader reader = {file, error, overrides, override_count, train_keys, tree == NULL};
     TrainConfig *config = allocate_zeroed(1, sizeof *config);
-    if (keys_read(&reader, train_keys, "", tree, config) && check_name(config, &reader) &&
-        check_data(&config->data, &reader) && check_tokenizer(&config->tokenizer, &reader) &&
-        check_learning_rate(&config->learning_rate, &reader) &&
-        model_config_check(&config->model, &reader) && resolve_vocabulary(config, &reader) &&
-        check_task(config, &reader) && check_amount(config, &reader))
-        return config;
+    for (int i = 0; i < override_count && !reader.failed; i++)
+        reader.failed = !keys_override(tree, overrides[i], file, error);
+    bool done = !reader.failed && keys_read(&reader, train_keys, "", tree, config) &&
+                check_name(config, &reader) && check_data(&config->data, &reader) &&
+                check_tokenizer(&config->tokenizer, &reader) &&
+                check_learning_rate(&config->learning_rate, &reader) &&
+                model_config_check(&config->model, &reader) &&
+                resolve_vocabulary(config, &reader) && check_task(config, &reader) &&
+                check_amount(config, &reader);
+    cJSON_Delete(tree);
+    if (done) return config;
     train_config_free(config);
     return NULL;
 }
@@ -341,19 +322,13 @@ static TrainConfig *config_from_tree(cJSON *tree, const char *file, const char *
 TrainConfig *train_config_read(const char *path, const char *const *overrides, int override_count,
                                Error *error) {
     cJSON *tree = json_read(path, LARGEST_FILE, error);
-    if (!tree) return NULL;
-    TrainConfig *config = config_from_tree(tree, path, overrides, override_count, error);
-    cJSON_Delete(tree);
-    return config;
+    return config_from_tree(tree, path, overrides, override_count, error);
 }
 
 TrainConfig *train_config_parse(const char *text, size_t length, const char *name,
                                 const char *const *overrides, int override_count, Error *error) {
     cJSON *tree = json_parse(text, length, name, error);
-    if (!tree) return NULL;
-    TrainConfig *config = config_from_tree(tree, name, overrides, override_count, error);
-    cJSON_Delete(tree);
-    return config;
+    return config_from_tree(tree, name, overrides, override_count, error);
 }
 
 void train_config_free(TrainConfig *config) {
