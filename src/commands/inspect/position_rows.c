@@ -32,18 +32,22 @@ static int64_t frequencies_now(const Model *model, int64_t length, double *frequ
     return c->d_model;
 }
 
-/* What a scheme adds to an embedding of zeros. */
-static Rows rows_of_embedding(const Model *model, int64_t length) {
+void inspect_position_table(const Model *model, int64_t length, double *rows) {
     int64_t C = model->config.d_model;
-    Rows rows = {allocate((size_t)(length * C), sizeof(double)), length, C};
     real *zeros = allocate_zeroed((size_t)(length * C), sizeof *zeros);
     Tape tape;
     tape_init(&tape, model->parameters.count);
     Tensor *x = tape_constant(&tape, "zeros", zeros, 3, (int64_t[]){1, length, C});
     const real *p = position_embed(model->position, &tape, x, 0)->data;
-    for (int64_t n = 0; n < length * C; n++) rows.values[n] = (double)p[n];
+    for (int64_t n = 0; n < length * C; n++) rows[n] = (double)p[n];
     tape_free(&tape);
     free(zeros);
+}
+
+static Rows rows_of_embedding(const Model *model, int64_t length) {
+    int64_t C = model->config.d_model;
+    Rows rows = {allocate((size_t)(length * C), sizeof(double)), length, C};
+    inspect_position_table(model, length, rows.values);
     return rows;
 }
 

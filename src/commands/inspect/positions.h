@@ -5,6 +5,9 @@
 
 #include "commands/inspect/subject.h"
 
+/* What a scheme adds to an embedding of zeros: rows (length, d_model). */
+void inspect_position_table(const Model *model, int64_t length, double *rows);
+
 /* A row per position: what the scheme adds to the embedding, or for rope the sines and cosines it
  * turns by. Draws the striped table, the similarities, the decay with distance, and for sines and
  * cosines the parts of p_mᵀ H p_n and the wavelengths. */

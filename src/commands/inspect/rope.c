@@ -19,7 +19,8 @@ typedef struct Rope {
     const AttentionHooks *hooks;
     int64_t D, rotated;
     double *frequencies, magnitude;
-    real *q, *k; /* (VECTORS, D), standard normal */
+    real *q, *k;     /* (VECTORS, D), standard normal */
+    real *turned[2]; /* (D) each, to work with */
 } Rope;
 
 static void turn(const Rope *rope, int64_t m, const real *x, real *to) {
@@ -34,12 +35,9 @@ static double product(int64_t D, const real *a, const real *b) {
 
 /* ⟨R_m q, R_n k⟩ / √D of vector pair v */
 static double score(const Rope *rope, int64_t v, int64_t m, int64_t n) {
-    real *q = allocate((size_t)(2 * rope->D), sizeof *q), *k = q + rope->D;
-    turn(rope, m, rope->q + v * rope->D, q);
-    turn(rope, n, rope->k + v * rope->D, k);
-    double result = product(rope->D, q, k) / sqrt((double)rope->D);
-    free(q);
-    return result;
+    turn(rope, m, rope->q + v * rope->D, rope->turned[0]);
+    turn(rope, n, rope->k + v * rope->D, rope->turned[1]);
+    return product(rope->D, rope->turned[0], rope->turned[1]) / sqrt((double)rope->D);
 }
 
 /* Root mean square over the vectors of the difference of two scores. */
@@ -71,29 +69,30 @@ static void check_scores(const Rope *rope) {
         "another score");
 }
 
+/* Largest distance of R_m x from what is expected but for yarn's factor. */
+static double turn_error(const Rope *rope, int64_t m, const real *x, const real *expected) {
+    double largest = 0;
+    turn(rope, m, x, rope->turned[0]);
+    for (int64_t d = 0; d < rope->D; d++) {
+        double factor = d < rope->rotated ? rope->magnitude : 1;
+        largest = fmax(largest, fabs((double)rope->turned[0][d] - factor * (double)expected[d]));
+    }
+    return largest;
+}
+
 static void check_vectors(const Rope *rope) {
-    int64_t D = rope->D;
-    real *y = allocate((size_t)(2 * D), sizeof *y), *matrix = y + D;
+    int64_t D = rope->D, R = rope->rotated;
     double norm = 0, start = 0, plain = 0;
     bool halves = rope->config->position.layout == LAYOUT_HALF;
     for (int64_t v = 0; v < VECTORS; v++) {
         const real *x = rope->q + v * D;
         int64_t m = 1 + v * (FAR - 1) / VECTORS;
-        turn(rope, m, x, y);
-        double kept = product(D, x, x), rest = 0;
-        for (int64_t d = rope->rotated; d < D; d++) rest += (double)x[d] * (double)x[d];
-        double expected = (kept - rest) * rope->magnitude * rope->magnitude + rest;
-        norm = fmax(norm, fabs(sqrt(product(D, y, y) / expected) - 1));
-        plain_rope(D, rope->rotated, halves, (double)m, rope->frequencies, x, matrix);
-        for (int64_t d = 0; d < D; d++) {
-            double factor = d < rope->rotated ? rope->magnitude : 1;
-            plain = fmax(plain, fabs((double)y[d] - factor * (double)matrix[d]));
-        }
-        turn(rope, 0, x, y);
-        for (int64_t d = 0; d < D; d++) {
-            double factor = d < rope->rotated ? rope->magnitude : 1;
-            start = fmax(start, fabs((double)y[d] - factor * (double)x[d]));
-        }
+        start = fmax(start, turn_error(rope, 0, x, x));
+        plain_rope(D, R, halves, (double)m, rope->frequencies, x, rope->turned[1]);
+        plain = fmax(plain, turn_error(rope, m, x, rope->turned[1]));
+        double expected =
+            product(R, x, x) * rope->magnitude * rope->magnitude + product(D - R, x + R, x + R);
+        norm = fmax(norm, fabs(sqrt(product(D, rope->turned[0], rope->turned[0]) / expected) - 1));
     }
     char *name = rope->magnitude == 1
                      ? string_copy("norm kept: | |R_m x| / |x| - 1 |")
@@ -103,7 +102,6 @@ static void check_vectors(const Rope *rope) {
     row("R_0 x = x", start, "zero");
     row("pairs turned one by one against the whole d x d matrix", plain, "zero");
     free(name);
-    free(y);
 }
 
 /* ---- layouts ---- */
@@ -156,7 +154,7 @@ static void check_layouts(const Rope *rope) {
 /* The output of attention over VECTORS positions from `first` on, for its last query. */
 static void attend(const Rope *rope, int64_t first, bool rotate_values, double *out) {
     int64_t D = rope->D;
-    real *work = allocate((size_t)(2 * D), sizeof *work), *query = work, *turned = work + D;
+    real *query = rope->turned[0], *turned = rope->turned[1];
     double weights[VECTORS], sum = 0;
     turn(rope, first + VECTORS - 1, rope->q, query);
     for (int64_t v = 0; v < VECTORS; v++) {
@@ -170,7 +168,6 @@ static void attend(const Rope *rope, int64_t first, bool rotate_values, double *
         for (int64_t d = 0; d < D; d++)
             out[d] += weights[v] / sum * (double)(rotate_values ? turned[d] : value[d]);
     }
-    free(work);
 }
 
 static double shift_change(const Rope *rope, bool rotate_values) {
@@ -282,39 +279,33 @@ static bool run(const InspectSubject *subject, Error *error) {
     if (config->position.type != POSITION_ROPE)
         return error_set(error, "model.position.type is \"%s\"; this looks at \"rope\"",
                          position_type_name(config->position.type));
-    Parameters parameters = {0};
-    Position *position = position_create(config, &parameters, error);
-    if (!position) return false;
-    position_declare_layer(position, &parameters, 0);
+    Position *position = subject->file.model->position;
+    if (!position_prepare(position, FAR + 1, error)) return false;
     int64_t D = config->d_model / config->num_heads;
+    real *vectors = allocate((size_t)((2 * VECTORS + 2) * D), sizeof *vectors);
+    for (int64_t n = 0; n < 2 * VECTORS * D; n++)
+        vectors[n] = (real)random_truncated_normal(1, RANDOM_TEST, (uint64_t)n, 3);
     Rope rope = {.config = config,
                  .hooks = position_hooks(position, 0),
                  .D = D,
                  .rotated = position_rope_rotated(&config->position, D),
                  .frequencies = allocate((size_t)D, sizeof(double)),
-                 .q = allocate((size_t)(2 * VECTORS * D), sizeof(real))};
-    rope.k = rope.q + VECTORS * D;
-    for (int64_t n = 0; n < 2 * VECTORS * D; n++)
-        rope.q[n] = (real)random_truncated_normal(1, RANDOM_TEST, (uint64_t)n, 3);
-    bool prepared = position_prepare(position, FAR + 1, error);
+                 .q = vectors,
+                 .k = vectors + VECTORS * D,
+                 .turned = {vectors + 2 * VECTORS * D, vectors + (2 * VECTORS + 1) * D}};
     position_rope_frequencies(&config->position, D, config->context_length, FAR + 1,
                               rope.frequencies, &rope.magnitude);
-    if (prepared) {
-        printf("rope: theta %g, layout %s, %lld of %lld elements of a head turn, scaling %s\n\n",
-               config->position.base, position_layout_name(POSITION_ROPE, config->position.layout),
-               (long long)rope.rotated, (long long)D,
-               rope_scaling_name(config->position.scaling.type));
-        check_scores(&rope);
-        check_vectors(&rope);
-        check_layouts(&rope);
-        check_values(&rope);
-        check_precision(&rope);
-    }
-    free(rope.q);
+    printf("rope: theta %g, layout %s, %lld of %lld elements of a head turn, scaling %s\n\n",
+           config->position.base, position_layout_name(POSITION_ROPE, config->position.layout),
+           (long long)rope.rotated, (long long)D, rope_scaling_name(config->position.scaling.type));
+    check_scores(&rope);
+    check_vectors(&rope);
+    check_layouts(&rope);
+    check_values(&rope);
+    check_precision(&rope);
+    free(vectors);
     free(rope.frequencies);
-    position_free(position);
-    parameters_free(&parameters);
-    return prepared;
+    return true;
 }
 
 int inspect_rope(int argc, char **argv) {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "commands/inspect/inspect.h"
 #include "commands/inspect/pictures.h"
+#include "commands/inspect/positions.h"
 #include "tensor/elementwise.h"
 
 /* Panels of (T, T), one after the other, and their titles. */
@@ -84,22 +85,17 @@ static bool draw_attention(const InspectSubject *subject, Error *error) {
 
 /* The embedding of the text as content + position, both (T, C): exact for add, gate and concat, which
  * are linear in the content. */
-static void split_embedding(const Model *model, const int32_t *ids, int64_t T, double *content,
-                            double *position) {
-    int64_t C = model->config.d_model;
-    real *zeros = allocate_zeroed((size_t)(T * C), sizeof *zeros);
+static void split_embedding(const InspectSubject *subject, double *content, double *position) {
+    const Model *model = subject->file.model;
+    int64_t T = subject->count;
+    inspect_position_table(model, T, position);
     Tape tape;
     tape_init(&tape, model->parameters.count);
-    Tensor *x = embedding(&tape, model->token_embeddings, ids, 1, T);
+    Tensor *x = embedding(&tape, model->token_embeddings, subject->ids, 1, T);
     const real *whole = position_embed(model->position, &tape, x, 0)->data;
-    Tensor *nothing = tape_constant(&tape, "zeros", zeros, 3, (int64_t[]){1, T, C});
-    const real *p = position_embed(model->position, &tape, nothing, 0)->data;
-    for (int64_t n = 0; n < T * C; n++) {
-        position[n] = (double)p[n];
-        content[n] = (double)whole[n] - (double)p[n];
-    }
+    for (int64_t n = 0; n < T * model->config.d_model; n++)
+        content[n] = (double)whole[n] - position[n];
     tape_free(&tape);
-    free(zeros);
 }
 
 /* The first layer's norm divides content and position of a row by the same number, so that their
@@ -139,7 +135,7 @@ static bool draw_terms(const InspectSubject *subject, Error *error) {
     int64_t T = subject->count, C = c->d_model, D = C / c->num_heads;
     double *content = allocate((size_t)(2 * T * C), sizeof *content), *position = content + T * C;
     double *q = allocate((size_t)(4 * T * D), sizeof *q), *k = q + 2 * T * D;
-    split_embedding(model, subject->ids, T, content, position);
+    split_embedding(subject, content, position);
     normalize(model, T, content, position);
     static const char *const names[2] = {"content", "position"};
     for (int64_t h = 0; h < c->num_heads && h < MOST_HEADS; h++) {
