@@ -326,7 +326,7 @@ static bool is_documented(const char *table, const char *path, const char *fallb
     for (const char *row = table; row && !found; row = strchr(row, '\n'), row += row != NULL) {
         char *line = string_format("%.*s", (int)strcspn(row, "\n"), row);
         bool inside = strncmp(line, object, strlen(object)) == 0;
-        bool listed = strncmp(line + 2, alone, strlen(alone)) == 0 ||
+        bool listed = (*line == '|' && strncmp(line + 2, alone, strlen(alone)) == 0) ||
                       (strncmp(line, first, strlen(first)) == 0 && strstr(line, next));
         const char *place = inside ? strstr(line, member) : NULL;
         if (inside && !place) found = strstr(line, next); /* a variant's: "or `sgd` with …" */
