@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 /* Opens a regular file for reading, saying in words why it cannot. -1 on error. */
 static int open_regular(const char *path, size_t *size, Error *error) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -97,7 +99,7 @@ char *file_read(const char *path, size_t limit, size_t *size, Error *error) {
             *size = used;
             return text;
         }
-        if (capacity - used < 2) text = reallocate(text, capacity *= 2, 1);
+        array_reserve(text, used, capacity, 2);
     }
     if (!standard_input) close(descriptor);
     free(text);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/error.h"
+#include "base/array.h"
 
 /* Large enough to hide the handing out, small enough that text and ids stay in a core's cache and
  * that the threads finish together. */
@@ -16,9 +16,7 @@ void chunks_cut(Chunks *chunks, const uint8_t *text, size_t length, const Specia
         next = (size_t)(end - text) <= bytes
                    ? end
                    : special_tokens_cut(specials, text, text + bytes, end);
-        if ((chunks->count & (chunks->count - 1)) == 0)
-            chunks->chunks = reallocate(chunks->chunks, chunks->count ? 2ull * chunks->count : 1,
-                                        sizeof *chunks->chunks);
+        array_reserve(chunks->chunks, chunks->count, chunks->capacity, 1);
         chunks->chunks[chunks->count++] = (Chunk){text, (size_t)(next - text)};
     }
 }

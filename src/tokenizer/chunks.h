@@ -15,7 +15,7 @@ typedef struct Chunk {
 
 typedef struct Chunks {
     Chunk *chunks;
-    int64_t count;
+    int64_t count, capacity;
 } Chunks;
 
 /* Appends the chunks of one text, each of about `bytes` (0: a good size) or more when the text offers

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/array.h"
 #include "base/hash.h"
 #include "tokenizer/unicode.h"
 
@@ -27,12 +27,6 @@ void tokenizer_free(Tokenizer *tokenizer) {
     free(tokenizer);
 }
 
-/* The arrays double when a power of two is reached, so that no capacities need to be kept. */
-static void *grown(void *array, uint64_t count, size_t size) {
-    bool full = (count & (count - 1)) == 0;
-    return full ? reallocate(array, count ? 2 * count : 1, size) : array;
-}
-
 bool tokenizer_add_token(Tokenizer *tokenizer, int64_t id, const uint8_t *bytes, size_t length,
                          Error *error) {
     if (length == 0 || length > UINT32_MAX)
@@ -49,11 +43,10 @@ bool tokenizer_add_token(Tokenizer *tokenizer, int64_t id, const uint8_t *bytes,
         return error_set(
             error, "token %lld has the same bytes as token %lld", (long long)id,
             (long long)tokenizer->id_of_name[byte_map_find(&tokenizer->names, bytes, length)]);
-    tokenizer->id_of_name = grown(tokenizer->id_of_name, name, sizeof *tokenizer->id_of_name);
+    array_reserve(tokenizer->id_of_name, name, tokenizer->name_capacity, 1);
     tokenizer->id_of_name[name] = (uint32_t)id;
     for (; tokenizer->vocab_size <= id; tokenizer->vocab_size++) {
-        tokenizer->name_of_id = grown(tokenizer->name_of_id, (uint64_t)tokenizer->vocab_size,
-                                      sizeof *tokenizer->name_of_id);
+        array_reserve(tokenizer->name_of_id, tokenizer->vocab_size, tokenizer->id_capacity, 1);
         tokenizer->name_of_id[tokenizer->vocab_size] = TOKEN_NONE;
     }
     tokenizer->name_of_id[id] = name;
@@ -67,7 +60,7 @@ static bool add_pair(Tokenizer *tokenizer, Merge merge) {
     uint32_t pair[2] = {merge.left, merge.right}, index = tokenizer->pairs.count;
     const uint8_t *key = (const uint8_t *)pair;
     if (byte_map_add(&tokenizer->pairs, key, sizeof pair, key + sizeof pair) != index) return false;
-    tokenizer->merges = grown(tokenizer->merges, index, sizeof *tokenizer->merges);
+    array_reserve(tokenizer->merges, index, tokenizer->merge_capacity, 1);
     tokenizer->merges[index] = merge;
     tokenizer->merge_count = index + 1;
     return true;

@@ -42,6 +42,9 @@ typedef struct Tokenizer {
      * merge, one place at a time, and a pre-token that is a token is taken whole. */
     bool rank_files;
     bool whole_tokens; /* only the last of these (Hugging Face's "ignore_merges") */
+    /* Of id_of_name, merges and name_of_id. */
+    uint32_t name_capacity, merge_capacity;
+    int64_t id_capacity;
 } Tokenizer;
 
 /* ---- making one ---- */
