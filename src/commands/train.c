@@ -301,15 +301,17 @@ static bool on_sample(void *context, int64_t step, FILE *out, Error *error) {
 /* A path as a shell reads it back. */
 static void print_shell_word(const char *path) {
     if (!path[strcspn(path, " '\"\\$`&|;<>()*?[]#~!{}\t\n")]) {
-        fputs(path, stdout);
+        print_text(stdout, path, strlen(path));
         return;
     }
     putchar('\'');
-    for (const char *c = path; *c; c++)
-        if (*c == '\'')
+    for (size_t length; *path; path += length) {
+        length = *path == '\'' ? 1 : strcspn(path, "'");
+        if (*path == '\'')
             fputs("'\\''", stdout);
         else
-            putchar(*c);
+            print_text(stdout, path, length);
+    }
     putchar('\'');
 }
 
@@ -320,10 +322,13 @@ static void print_measured(const Session *s, const Evaluation *v) {
         printf(" (%lld sequences)\n", (long long)v->sequences);
     else if (v->tokens + 1 >= (double)c->valid.count)
         printf(" (all %.0f tokens held out)\n", v->tokens);
-    else
-        printf("\n  measured on %lld windows, %.0f of %lld tokens of %s; ./evaluate takes all\n",
-               (long long)v->sequences, v->tokens, (long long)c->valid.count,
-               c->valid_path ? c->valid_path : "the held-out text");
+    else {
+        putchar('\n');
+        print_line(stdout,
+                   "  measured on %lld windows, %.0f of %lld tokens of %s; ./evaluate takes all",
+                   (long long)v->sequences, v->tokens, (long long)c->valid.count,
+                   c->valid_path ? c->valid_path : "the held-out text");
+    }
 }
 
 static int finish(const Session *s, const TrainerResult *result) {
@@ -363,10 +368,11 @@ static int finish(const Session *s, const TrainerResult *result) {
         if (v->tokens > 0)
             printf("accuracy: %.2f %% of the symbols, %.2f %% of the answers whole\n",
                    100 * v->correct / v->tokens, 100 * v->whole / (double)v->sequences);
-        printf("the run is in %s\n", s->run.path);
+        print_line(stdout, "the run is in %s", s->run.path);
         return program_done("train");
     }
-    printf("the run is in %s", s->run.path);
+    printf("the run is in ");
+    print_text(stdout, s->run.path, strlen(s->run.path));
     if (s->corpus.tokenizer && !failed) {
         printf("; a story: ./generate --run ");
         print_shell_word(s->run.path);
