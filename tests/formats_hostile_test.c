@@ -220,7 +220,7 @@ static void test_gguf_alignment(void **state) {
     for (uint32_t alignment = 1; alignment <= 256; alignment *= 2) {
         begin(3, 1, 1);
         put_text("general.alignment"), put32(GGUF_UINT32), put32(alignment);
-        put_tensor("w", 1, 2, GGUF_TENSOR_F32, 0);
+        put_tensor("w", 1, 2, NUMBER_F32, 0);
         while (used % alignment != 0) put("", 1);
         put((const float[]){3, 5}, 8);
         Gguf file;

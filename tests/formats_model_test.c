@@ -158,7 +158,7 @@ static void write_keys(const char *path, const char *key, double value, bool yar
         gguf_add_bool(writer, key, value != 0);
     else
         gguf_add_float32(writer, key, (float)value);
-    gguf_add_tensor(writer, "token_embd.weight", GGUF_TENSOR_F32, 2, (int64_t[]){8, 8}, table);
+    gguf_add_tensor(writer, "token_embd.weight", NUMBER_F32, 2, (int64_t[]){8, 8}, table);
     if (!gguf_write(writer, path, &error)) fail_msg("%s", error.message);
     gguf_writer_free(writer);
 }

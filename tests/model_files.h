@@ -6,7 +6,7 @@
 #include "formats_helpers.h"
 
 #include "base/random.h"
-#include "formats/llama.h"
+#include "formats/llama/llama.h"
 #include "formats/model_file.h"
 
 static inline ModelConfig small_config(void) {

@@ -159,12 +159,6 @@ static bool read_pieces(ModelFile *file, const Lists *lists, const char *path, E
     return file->tokenizer.pieces != NULL;
 }
 
-static bool key_is(const Gguf *gguf, const char *key, const char *text) {
-    const GgufValue *value = gguf_value(gguf, key);
-    GgufString string;
-    return value && gguf_string(value, &string) && gguf_string_equal(string, text);
-}
-
 /* A flag that says how ids come about: whether it is as we do it. */
 static bool flag_is(const Gguf *gguf, const char *key, bool usual, bool ours) {
     const GgufValue *value = gguf_value(gguf, key);
@@ -203,7 +197,7 @@ static bool like_llama2c(const Gguf *gguf, const Lists *lists) {
 
 /* Whether a text's ids are those of its bytes and nothing else. */
 static bool like_gpt2(const Gguf *gguf) {
-    return key_is(gguf, "tokenizer.ggml.pre", "gpt-2") &&
+    return gguf_is(gguf, "tokenizer.ggml.pre", "gpt-2") &&
            flag_is(gguf, "tokenizer.ggml.add_bos_token", false, false) &&
            flag_is(gguf, "tokenizer.ggml.add_space_prefix", false, false) &&
            flag_is(gguf, "tokenizer.ggml.add_eos_token", false, false);
@@ -212,12 +206,12 @@ static bool like_gpt2(const Gguf *gguf) {
 bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Error *error) {
     Lists lists;
     if (!find_lists(gguf, &lists, path, error)) return false;
-    if (lists.tokens && key_is(gguf, "tokenizer.ggml.model", "gpt2")) {
+    if (lists.tokens && gguf_is(gguf, "tokenizer.ggml.model", "gpt2")) {
         if (like_gpt2(gguf)) return read_bpe(file, gguf, &lists, path, error);
         model_file_warn(file,
                         "its tokenizer splits text in another way than GPT-2's, or adds tokens; "
                         "only ids can be used");
-    } else if (lists.tokens && key_is(gguf, "tokenizer.ggml.model", "llama")) {
+    } else if (lists.tokens && gguf_is(gguf, "tokenizer.ggml.model", "llama")) {
         if (like_llama2c(gguf, &lists)) return read_pieces(file, &lists, path, error);
         model_file_warn(file, "its tokenizer has the pieces of the 256 bytes at other ids than "
                               "Llama 2's, or begins texts in another way; only ids can be used");

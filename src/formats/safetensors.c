@@ -52,7 +52,7 @@ static bool parse_tensor(StoredTensor *tensor, const cJSON *entry, const uint8_t
     if (!cJSON_IsString(type))
         return error_set(error, "%s: the dtype of tensor '%s' is not a string", path, tensor->name);
     tensor->type = number_type_find(type->valuestring);
-    if (tensor->type == NUMBER_NONE)
+    if (tensor->type == NUMBER_TYPE_COUNT)
         return error_set(error, "%s: tensor '%s' has type '%s', which this program cannot read",
                          path, tensor->name, type->valuestring);
     if (!parse_shape(tensor, shape, path, error)) return false;

@@ -9,19 +9,15 @@ static const struct {
     const char *name;
     int elements, bytes; /* of a block */
 } TYPES[NUMBER_TYPE_COUNT] = {
-    [NUMBER_F64] = {"F64", 1, 8},       [NUMBER_F32] = {"F32", 1, 4},
-    [NUMBER_F16] = {"F16", 1, 2},       [NUMBER_BF16] = {"BF16", 1, 2},
-    [NUMBER_I64] = {"I64", 1, 8},       [NUMBER_U64] = {"U64", 1, 8},
-    [NUMBER_I32] = {"I32", 1, 4},       [NUMBER_U32] = {"U32", 1, 4},
-    [NUMBER_I16] = {"I16", 1, 2},       [NUMBER_U16] = {"U16", 1, 2},
-    [NUMBER_I8] = {"I8", 1, 1},         [NUMBER_U8] = {"U8", 1, 1},
-    [NUMBER_BOOL] = {"BOOL", 1, 1},     [NUMBER_Q4_0] = {"Q4_0", 32, 18},
-    [NUMBER_Q4_1] = {"Q4_1", 32, 20},   [NUMBER_Q5_0] = {"Q5_0", 32, 22},
-    [NUMBER_Q5_1] = {"Q5_1", 32, 24},   [NUMBER_Q8_0] = {"Q8_0", 32, 34},
-    [NUMBER_Q8_1] = {"Q8_1", 32, 36},   [NUMBER_Q2_K] = {"Q2_K", 256, 84},
-    [NUMBER_Q3_K] = {"Q3_K", 256, 110}, [NUMBER_Q4_K] = {"Q4_K", 256, 144},
-    [NUMBER_Q5_K] = {"Q5_K", 256, 176}, [NUMBER_Q6_K] = {"Q6_K", 256, 210},
-    [NUMBER_Q8_K] = {"Q8_K", 256, 292},
+    [NUMBER_F32] = {"F32", 1, 4},   [NUMBER_F16] = {"F16", 1, 2}, [NUMBER_BF16] = {"BF16", 1, 2},
+    [NUMBER_F64] = {"F64", 1, 8},   [NUMBER_I8] = {"I8", 1, 1},   [NUMBER_U8] = {"U8", 1, 1},
+    [NUMBER_I16] = {"I16", 1, 2},   [NUMBER_U16] = {"U16", 1, 2}, [NUMBER_I32] = {"I32", 1, 4},
+    [NUMBER_U32] = {"U32", 1, 4},   [NUMBER_I64] = {"I64", 1, 8}, [NUMBER_U64] = {"U64", 1, 8},
+    [NUMBER_BOOL] = {"BOOL", 1, 1}, [2] = {"Q4_0", 32, 18},       [3] = {"Q4_1", 32, 20},
+    [6] = {"Q5_0", 32, 22},         [7] = {"Q5_1", 32, 24},       [8] = {"Q8_0", 32, 34},
+    [9] = {"Q8_1", 32, 36},         [10] = {"Q2_K", 256, 84},     [11] = {"Q3_K", 256, 110},
+    [12] = {"Q4_K", 256, 144},      [13] = {"Q5_K", 256, 176},    [14] = {"Q6_K", 256, 210},
+    [15] = {"Q8_K", 256, 292},
 };
 
 const char *number_type_name(NumberType type) {
@@ -33,8 +29,10 @@ size_t number_type_size(NumberType type) {
 }
 
 NumberType number_type_find(const char *name) {
-    int type = NUMBER_BOOL;
-    while (type > NUMBER_NONE && strcmp(TYPES[type].name, name) != 0) type--;
+    int type = 0;
+    while (type < NUMBER_TYPE_COUNT &&
+           (TYPES[type].elements != 1 || strcmp(TYPES[type].name, name) != 0))
+        type++;
     return (NumberType)type;
 }
 
@@ -56,7 +54,8 @@ bool stored_tensor_measure(StoredTensor *tensor) {
 }
 
 bool stored_tensor_is_real(const StoredTensor *tensor) {
-    return tensor->type >= NUMBER_F64 && tensor->type <= NUMBER_BF16;
+    return tensor->type == NUMBER_F64 || tensor->type == NUMBER_F32 || tensor->type == NUMBER_F16 ||
+           tensor->type == NUMBER_BF16;
 }
 
 static real number_to_real(NumberType type, const uint8_t *at) {

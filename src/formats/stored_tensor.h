@@ -11,43 +11,32 @@
 #include "base/error.h"
 #include "base/real.h"
 
+/* The types of numbers. Values are GGUF's, and after them those that GGUF does not have; GGUF's blocks of
+ * quantized numbers are known by name and size, so that they can be listed. */
 typedef enum NumberType {
-    NUMBER_NONE,
-    NUMBER_F64,
-    NUMBER_F32,
-    NUMBER_F16,
-    NUMBER_BF16,
-    NUMBER_I64,
-    NUMBER_U64,
-    NUMBER_I32,
-    NUMBER_U32,
+    NUMBER_F32 = 0,
+    NUMBER_F16 = 1,
+    NUMBER_I8 = 24,
     NUMBER_I16,
-    NUMBER_U16,
-    NUMBER_I8,
+    NUMBER_I32,
+    NUMBER_I64,
+    NUMBER_F64,
+    NUMBER_BF16 = 30,
+    NUMBER_GGUF_COUNT,
+    NUMBER_BOOL = NUMBER_GGUF_COUNT,
     NUMBER_U8,
-    NUMBER_BOOL,
-    /* Blocks of quantized numbers (llama.cpp): known by name and size, so that they can be listed. */
-    NUMBER_Q4_0,
-    NUMBER_Q4_1,
-    NUMBER_Q5_0,
-    NUMBER_Q5_1,
-    NUMBER_Q8_0,
-    NUMBER_Q8_1,
-    NUMBER_Q2_K,
-    NUMBER_Q3_K,
-    NUMBER_Q4_K,
-    NUMBER_Q5_K,
-    NUMBER_Q6_K,
-    NUMBER_Q8_K,
+    NUMBER_U16,
+    NUMBER_U32,
+    NUMBER_U64,
     NUMBER_TYPE_COUNT
 } NumberType;
 
 /* The type of a `real` array in memory. */
 #define NUMBER_REAL (sizeof(real) == 8 ? NUMBER_F64 : NUMBER_F32)
 
-const char *number_type_name(NumberType type); /* "F32" */
+const char *number_type_name(NumberType type); /* "F32"; NULL: there is no such type */
 size_t number_type_size(NumberType type);      /* bytes of one number, or of one block */
-/* The unquantized type of this name, or NUMBER_NONE. */
+/* The type of this name, quantized ones left out, or NUMBER_TYPE_COUNT. */
 NumberType number_type_find(const char *name);
 
 enum { STORED_MAX_RANK = 8 };

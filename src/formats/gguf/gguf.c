@@ -10,15 +10,7 @@ static const size_t VALUE_SIZE[GGUF_TYPE_COUNT] = {
     [GGUF_UINT64] = 8, [GGUF_INT64] = 8, [GGUF_FLOAT64] = 8,
 };
 
-/* The element types of tensors by their number in the file. */
-static const NumberType TENSOR_TYPES[] = {
-    [0] = NUMBER_F32,   [1] = NUMBER_F16,   [2] = NUMBER_Q4_0,  [3] = NUMBER_Q4_1,
-    [6] = NUMBER_Q5_0,  [7] = NUMBER_Q5_1,  [8] = NUMBER_Q8_0,  [9] = NUMBER_Q8_1,
-    [10] = NUMBER_Q2_K, [11] = NUMBER_Q3_K, [12] = NUMBER_Q4_K, [13] = NUMBER_Q5_K,
-    [14] = NUMBER_Q6_K, [15] = NUMBER_Q8_K, [24] = NUMBER_I8,   [25] = NUMBER_I16,
-    [26] = NUMBER_I32,  [27] = NUMBER_I64,  [28] = NUMBER_F64,  [30] = NUMBER_BF16,
-};
-enum { TENSOR_TYPE_COUNT = sizeof TENSOR_TYPES / sizeof *TENSOR_TYPES, MOST_DIMENSIONS = 4 };
+enum { MOST_DIMENSIONS = 4 };
 
 /* ---- a cursor that never passes the end ---- */
 
@@ -169,8 +161,8 @@ static bool parse_tensor(StoredTensor *tensor, uint64_t *offset, Cursor *cursor,
             return ends_inside(name, error);
     if (!take(cursor, &type, sizeof type) || !take(cursor, offset, sizeof *offset))
         return ends_inside(name, error);
-    tensor->type = type < TENSOR_TYPE_COUNT ? TENSOR_TYPES[type] : NUMBER_NONE;
-    if (tensor->type == NUMBER_NONE)
+    tensor->type = (NumberType)type;
+    if (type >= NUMBER_GGUF_COUNT || !number_type_name(tensor->type))
         return error_set(error, "%s: tensor '%.80s' has the unknown type %u", name, tensor->name,
                          type);
     return stored_tensor_measure(tensor) ||
@@ -333,4 +325,10 @@ GgufString gguf_next_string(const uint8_t **cursor) {
     GgufString string = {(const char *)*cursor + sizeof length, (size_t)length};
     *cursor += sizeof length + length;
     return string;
+}
+
+bool gguf_is(const Gguf *file, const char *key, const char *text) {
+    const GgufValue *value = gguf_value(file, key);
+    GgufString string;
+    return value && gguf_string(value, &string) && gguf_string_equal(string, text);
 }

@@ -33,9 +33,6 @@ typedef enum GgufType {
     GGUF_TYPE_COUNT
 } GgufType;
 
-/* Element types of the tensors that this program writes; the numbers are the file's. */
-enum { GGUF_TENSOR_F32 = 0, GGUF_TENSOR_F16 = 1 };
-
 /* Counted bytes inside the map, any bytes. */
 typedef struct GgufString {
     const char *text;
@@ -77,6 +74,8 @@ bool gguf_string(const GgufValue *value, GgufString *out);
 /* Walks an array of strings: start with `cursor` = value->data, call it value->count times. */
 GgufString gguf_next_string(const uint8_t **cursor);
 
+/* Whether there is a string under this key, and this one. */
+bool gguf_is(const Gguf *file, const char *key, const char *text);
 bool gguf_string_equal(GgufString string, const char *text);
 
 /* ---- writing ---- */

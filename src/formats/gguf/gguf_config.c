@@ -1,63 +1,41 @@
 /* The hyperparameters of a GGUF file of architecture "llama". */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/gguf/gguf_model.h"
-#include "formats/llama.h"
+#include "formats/llama/llama.h"
+#include "formats/llama/llama_keys.h"
 #include "model/position_tables.h"
 
-/* Looks keys up; after the first error everything else is skipped. */
-typedef struct KeyReader {
-    const Gguf *gguf;
-    const char *path;
-    Error *error;
-    bool failed;
-} KeyReader;
+#define SCALING_TYPE   "rope.scaling.type"
+#define SCALING_FACTOR "rope.scaling.factor"
+/* On cosine and sine, times what the scaling has already (yarn's usual factor). */
+#define ATTENTION_FACTOR "rope.scaling.attn_factor"
+/* Our parameters of llama3 scaling; llama.cpp reads the tensor rope_freqs.weight. */
+#define LLAMA3_PREFIX "tinylm.rope.llama3"
 
-static void key_error(KeyReader *reader, const char *key, const char *what) {
-    if (!reader->failed) error_set(reader->error, "%s: the key '%s' %s", reader->path, key, what);
-    reader->failed = true;
-}
+/* What llama.cpp knows of an architecture and the gguf package writes, besides llama_keys. */
+static const LlamaRule RULES[] = {
+    {"1", "attention.causal rope.scaling.yarn_ext_factor rope.scaling.yarn_attn_factor"},
+    {"0", "attention.scale attention.sliding_window attention.clamp_kqv attention.max_alibi_bias "
+          "attention.relative_buckets_count attention.temperature_length "
+          "attention.temperature_scale attention.shared_kv_layers attn_logit_softcapping "
+          "final_logit_softcapping use_parallel_residual expert_count expert_used_count "
+          "nextn_predict_layers n_deepstack_layers swiglu_clamp_exp swiglu_clamp_shexp "
+          "rope.dimension_sections rope.scaling.yarn_log_multiplier"},
+    {"0 or 1", "attention.output_scale logit_scale embedding_scale residual_scale "
+               "rope.scaling.alpha"},
+    /* read below */
+    {NULL, "attention.key_length attention.value_length rope.dimension_count rope.scale_linear "
+           "rope.scaling.type rope.scaling.attn_factor"},
+    /* of another kind of norm, for embeddings of texts, how it was made */
+    {NULL, "attention.layer_norm_epsilon pooling_type rope.scaling.finetuned tensor_data_layout"},
+    {NULL, NULL},
+};
 
-/* A whole number from 1 to `high`; `fallback` when absent, 0 meaning that it must be there. */
-static int64_t key_whole(KeyReader *reader, const char *key, int64_t fallback, int64_t high) {
-    const GgufValue *value = gguf_value(reader->gguf, key);
-    int64_t number;
-    if (!value) {
-        if (fallback == 0) key_error(reader, key, "is missing");
-        return fallback;
-    }
-    if (value->type == GGUF_ARRAY || !gguf_integer(value, 0, &number) || number < 1 ||
-        number > high) {
-        key_error(reader, key, "is no whole number in a possible range");
-        return 1;
-    }
-    return number;
-}
+/* ---- the keys as an object ---- */
 
-static double key_real(KeyReader *reader, const char *key, double fallback) {
-    const GgufValue *value = gguf_value(reader->gguf, key);
-    double number;
-    if (!value) {
-        if (fallback == 0) key_error(reader, key, "is missing");
-        return fallback;
-    }
-    if (value->type == GGUF_ARRAY || !gguf_number(value, 0, &number) || !(number > 0) ||
-        !isfinite(number)) {
-        key_error(reader, key, "is no positive number");
-        return 1;
-    }
-    return number;
-}
-
-static bool key_is(const Gguf *gguf, const char *key, const char *text) {
-    const GgufValue *value = gguf_value(gguf, key);
-    GgufString string;
-    return value && gguf_string(value, &string) && gguf_string_equal(string, text);
-}
-
-/* The float32 next to the decimal that was meant: 1e-5 and not 9.99999975e-6. */
+/* The decimal that was meant by a float32: 1e-5 and not 9.99999975e-6. */
 static double tidy(double value) {
     char text[32];
     snprintf(text, sizeof text, "%.7g", value);
@@ -65,184 +43,159 @@ static double tidy(double value) {
     return (float)short_value == (float)value ? short_value : value;
 }
 
-/* ---- which keys there are ---- */
-
-/* What llama.cpp knows of an architecture and the gguf package writes. A key with limits changes the
- * computation unless it has one of two values (a flag: 0 or 1); a note says why a key is ignored. */
-typedef struct LlamaKey {
-    const char *key; /* behind "llama." */
-    const char *note;
-    bool limited;
-    double values[2];
-} LlamaKey;
-
-static const LlamaKey LLAMA_KEYS[] = {
-    {.key = "context_length"},
-    {.key = "embedding_length"},
-    {.key = "block_count"},
-    {.key = "feed_forward_length"},
-    {.key = "attention.head_count"},
-    {.key = "attention.head_count_kv"},
-    {.key = "attention.key_length"},
-    {.key = "attention.value_length"},
-    {.key = "attention.layer_norm_rms_epsilon"},
-    {.key = "rope.dimension_count"},
-    {.key = "rope.freq_base"},
-    {.key = "rope.scale_linear"},
-    {.key = "rope.scaling.type"},
-    {.key = "rope.scaling.factor"},
-    {.key = "rope.scaling.attn_factor"},
-    {.key = "rope.scaling.original_context_length"},
-    {.key = "rope.scaling.yarn_beta_fast"},
-    {.key = "rope.scaling.yarn_beta_slow"},
-
-    {.key = "attention.causal", .limited = true, .values = {1, 1}},
-    {.key = "attention.scale", .limited = true, .values = {0, 0}}, /* 0: 1/sqrt(head size) */
-    {.key = "attention.output_scale", .limited = true, .values = {0, 1}},
-    {.key = "attention.sliding_window", .limited = true, .values = {0, 0}},
-    {.key = "attention.clamp_kqv", .limited = true, .values = {0, 0}},
-    {.key = "attention.max_alibi_bias", .limited = true, .values = {0, 0}},
-    {.key = "attention.relative_buckets_count", .limited = true, .values = {0, 0}},
-    {.key = "attention.temperature_length", .limited = true, .values = {0, 0}},
-    {.key = "attention.temperature_scale", .limited = true, .values = {0, 0}},
-    {.key = "attention.shared_kv_layers", .limited = true, .values = {0, 0}},
-    {.key = "attn_logit_softcapping", .limited = true, .values = {0, 0}},
-    {.key = "final_logit_softcapping", .limited = true, .values = {0, 0}},
-    {.key = "logit_scale", .limited = true, .values = {0, 1}},
-    {.key = "embedding_scale", .limited = true, .values = {0, 1}},
-    {.key = "residual_scale", .limited = true, .values = {0, 1}},
-    {.key = "use_parallel_residual", .limited = true, .values = {0, 0}},
-    {.key = "expert_count", .limited = true, .values = {0, 0}},
-    {.key = "expert_used_count", .limited = true, .values = {0, 0}},
-    {.key = "nextn_predict_layers", .limited = true, .values = {0, 0}},
-    {.key = "n_deepstack_layers", .limited = true, .values = {0, 0}},
-    {.key = "swiglu_clamp_exp", .limited = true, .values = {0, 0}},
-    {.key = "swiglu_clamp_shexp", .limited = true, .values = {0, 0}},
-    {.key = "rope.dimension_sections", .limited = true, .values = {0, 0}},
-    {.key = "rope.scaling.alpha", .limited = true, .values = {0, 1}},
-    {.key = "rope.scaling.yarn_ext_factor", .limited = true, .values = {1, 1}},
-    {.key = "rope.scaling.yarn_attn_factor", .limited = true, .values = {1, 1}},
-    {.key = "rope.scaling.yarn_log_multiplier", .limited = true, .values = {0, 0}},
-
-    {.key = "vocab_size", .note = "the embedding table says it"},
-    {.key = "rope.scaling.finetuned", .note = "how it was trained"},
-    {.key = "tensor_data_layout", .note = "where it came from"},
-    {.key = "pooling_type", .note = "for embeddings of texts"},
-    {.key = "attention.layer_norm_epsilon", .note = "of another kind of norm"},
-};
-
-/* Refuses keys with a value that changes the computation; warns of keys that nobody knows. */
-static void check_keys(KeyReader *reader, ModelFile *file) {
-    static const char prefix[] = "llama.";
-    size_t count = sizeof LLAMA_KEYS / sizeof *LLAMA_KEYS, skip = strlen(prefix);
-    for (int64_t n = 0; n < reader->gguf->value_count; n++) {
-        const GgufValue *value = &reader->gguf->values[n];
-        if (value->key.length < skip || memcmp(value->key.text, prefix, skip) != 0) continue;
-        GgufString name = {value->key.text + skip, value->key.length - skip};
-        size_t i = 0;
-        while (i < count && !gguf_string_equal(name, LLAMA_KEYS[i].key)) i++;
-        if (i == count) {
-            model_file_warn(file, "%s: the key 'llama.%.*s' is not known and ignored", reader->path,
-                            name.length < 80 ? (int)name.length : 80, name.text);
-        } else if (LLAMA_KEYS[i].limited) {
-            double number = NAN;
-            bool set;
-            if (gguf_boolean(value, &set))
-                number = set;
-            else if (value->type != GGUF_ARRAY)
-                gguf_number(value, 0, &number);
-            if (number == LLAMA_KEYS[i].values[0] || number == LLAMA_KEYS[i].values[1]) continue;
-            char *key = string_format("%s%s", prefix, LLAMA_KEYS[i].key);
-            char *what = string_format("changes the computation unless it is %g; such models are "
-                                       "not supported",
-                                       LLAMA_KEYS[i].values[1]);
-            key_error(reader, key, what);
-            free(key);
-            free(what);
-        }
-    }
+/* A flag is 0 or 1; an array, which no key here can be, is an empty one. */
+static cJSON *value_to_json(const GgufValue *value) {
+    GgufString string;
+    double number;
+    bool flag;
+    if (value->type == GGUF_ARRAY) return cJSON_CreateArray();
+    if (gguf_boolean(value, &flag)) return cJSON_CreateNumber(flag);
+    if (gguf_number(value, 0, &number))
+        return cJSON_CreateNumber(value->type == GGUF_FLOAT32 ? tidy(number) : number);
+    if (!gguf_string(value, &string)) return cJSON_CreateNull();
+    char *text =
+        string_format("%.*s", (int)(string.length < 1000 ? string.length : 1000), string.text);
+    cJSON *node = cJSON_CreateString(text);
+    free(text);
+    return node;
 }
 
-static void read_llama3(KeyReader *keys, RopeScaling *scaling) {
-    scaling->type = ROPE_SCALING_LLAMA3;
-    scaling->factor = tidy(key_real(keys, GGUF_LLAMA3_FACTOR, 0));
-    scaling->low_freq_factor = tidy(key_real(keys, GGUF_LLAMA3_LOW, 0));
-    scaling->high_freq_factor = tidy(key_real(keys, GGUF_LLAMA3_HIGH, 0));
-    scaling->original_context = key_whole(keys, GGUF_LLAMA3_CONTEXT, 0, 1 << 30);
+/* The values whose keys begin with "PREFIX.", under the rest of the key; to be freed. */
+static LlamaObject make_object(KeysReader *reader, const Gguf *gguf, const char *prefix) {
+    cJSON *object = cJSON_CreateObject();
+    size_t skip = strlen(prefix) + 1;
+    for (int64_t i = 0; i < gguf->value_count; i++) {
+        GgufString key = gguf->values[i].key;
+        if (key.length <= skip || key.length > 1000 || memcmp(key.text, prefix, skip - 1) != 0 ||
+            key.text[skip - 1] != '.')
+            continue;
+        char *name = string_format("%.*s", (int)(key.length - skip), key.text + skip);
+        cJSON_AddItemToObject(object, name, value_to_json(&gguf->values[i]));
+        free(name);
+    }
+    return (LlamaObject){reader, LLAMA_GGUF, object, prefix};
+}
+
+static void free_object(LlamaObject *object) {
+    cJSON_Delete((cJSON *)(uintptr_t)object->node);
+}
+
+/* ---- reading ---- */
+
+static double read_factor(const LlamaObject *keys, const char *name) {
+    double factor = 1;
+    llama_read(keys, (Key){name, KEY_REAL, .allowed = "(0, 1e6]"}, &factor);
+    return factor;
+}
+
+static void read_llama3(KeysReader *reader, const Gguf *gguf, ModelConfig *config) {
+    LlamaObject ours = make_object(reader, gguf, LLAMA3_PREFIX);
+    if (!llama_given(&ours, "factor"))
+        keys_error(reader, "",
+                   "scales its frequencies by the tensor rope_freqs.weight, which is not "
+                   "supported");
+    config->position.scaling.type = ROPE_SCALING_LLAMA3;
+    llama_read_keys(&ours, LLAMA_SCALING(ROPE_SCALING_LLAMA3), config);
+    free_object(&ours);
 }
 
 /* As llama.cpp: a factor without a type means linear. */
-static void read_scaling(KeyReader *keys, ModelConfig *config) {
+static bool read_scaling(const LlamaObject *keys, ModelConfig *config) {
     RopeScaling *scaling = &config->position.scaling;
-    const Gguf *gguf = keys->gguf;
-    static const char type_key[] = "llama.rope.scaling.type";
-    if (stored_tensors_find(&gguf->tensors, "rope_freqs.weight")) {
-        if (gguf_value(gguf, GGUF_LLAMA3_FACTOR))
-            read_llama3(keys, scaling);
-        else
-            key_error(keys, type_key,
-                      "cannot be told: the file scales its frequencies by the tensor "
-                      "rope_freqs.weight, which is not supported");
-        return;
-    }
-    bool yarn = key_is(gguf, type_key, "yarn");
-    double factor = key_real(keys, "llama.rope.scale_linear", 1);
-    factor = tidy(key_real(keys, "llama.rope.scaling.factor", factor));
-    if (key_is(gguf, type_key, "none")) return;
-    if (gguf_value(gguf, type_key) && !yarn && !key_is(gguf, type_key, "linear")) {
-        key_error(keys, type_key, "is of a kind that is not supported; none, linear and yarn are");
-        return;
-    }
-    double attention = tidy(key_real(keys, GGUF_ATTENTION_FACTOR, 1));
+    const char *type = cJSON_GetStringValue(json_get(keys->node, SCALING_TYPE));
+    if (!type) type = llama_given(keys, SCALING_TYPE) ? "?" : "linear";
+    bool yarn = strcmp(type, "yarn") == 0;
+    double factor =
+        read_factor(keys, llama_given(keys, SCALING_FACTOR) ? SCALING_FACTOR : "rope.scale_linear");
+    double attention = read_factor(keys, ATTENTION_FACTOR);
+    if (strcmp(type, "none") == 0) return true;
+    if (!yarn && strcmp(type, "linear") != 0)
+        return keys_error(keys->reader, "",
+                          "llama." SCALING_TYPE " is '%.60s'; none, linear and yarn are supported",
+                          type);
     if (!yarn && attention != 1)
-        key_error(keys, GGUF_ATTENTION_FACTOR, "is not 1, which only yarn can have");
-    if (!yarn && factor == 1) return;
+        return keys_error(keys->reader, "",
+                          "llama." ATTENTION_FACTOR " is %g; only yarn can have another than 1",
+                          attention);
+    if (!yarn && factor == 1) return true;
     *scaling = (RopeScaling){.type = yarn ? ROPE_SCALING_YARN : ROPE_SCALING_LINEAR,
                              .factor = factor,
                              .original_context = config->context_length};
-    if (!yarn) return;
-    scaling->original_context = key_whole(keys, "llama.rope.scaling.original_context_length",
-                                          config->context_length, 1 << 30);
-    scaling->beta_fast = tidy(key_real(keys, "llama.rope.scaling.yarn_beta_fast", 32));
-    scaling->beta_slow = tidy(key_real(keys, "llama.rope.scaling.yarn_beta_slow", 1));
+    llama_read_keys(keys, LLAMA_SCALING(scaling->type), config);
     /* here it multiplies the usual factor instead of replacing it */
     if (attention != 1) scaling->attention_factor = attention * position_yarn_magnitude(factor);
+    return true;
+}
+
+static bool read_keys(ModelFile *file, const LlamaObject *keys, const Gguf *gguf,
+                      ModelConfig *config) {
+    char *unknown = NULL;
+    llama_check_keys(keys, ~0U, RULES, &unknown);
+    if (unknown)
+        model_file_warn(file, "%s: unknown keys are ignored: %s", keys->reader->file, unknown);
+    free(unknown);
+    llama_read_keys(keys, LLAMA_EVERY, config);
+    if (stored_tensors_find(&gguf->tensors, "rope_freqs.weight"))
+        read_llama3(keys->reader, gguf, config);
+    else
+        read_scaling(keys, config);
+    if (config->num_layers > gguf->tensors.count)
+        keys_error(keys->reader, "", "llama.block_count is larger than the number of tensors");
+    return model_config_check(config, keys->reader) &&
+           llama_check_head(keys, "rope.dimension_count", config) &&
+           llama_check_head(keys, "attention.key_length", config) &&
+           llama_check_head(keys, "attention.value_length", config);
 }
 
 bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, const char *path,
                       Error *error) {
-    KeyReader keys = {gguf, path, error, false};
-    const StoredTensor *table = stored_tensors_find(&gguf->tensors, "token_embd.weight");
-    if (!key_is(gguf, "general.architecture", "llama"))
+    if (!gguf_is(gguf, "general.architecture", "llama"))
         return error_set(
             error, "%s: its general.architecture is not \"llama\", the only one supported", path);
+    const StoredTensor *table = stored_tensors_find(&gguf->tensors, "token_embd.weight");
     if (!table || table->rank != 2 || table->shape[0] < 1 || table->shape[0] > 1 << 24)
         return error_set(error, "%s: has no usable tensor 'token_embd.weight'", path);
-    *config = (ModelConfig){.norm = NORM_PRE, .ffn = FFN_SWIGLU, .vocab_size = table->shape[0]};
-    config->tie_embeddings = stored_tensors_find(&gguf->tensors, "output.weight") == NULL;
-    config->context_length = key_whole(&keys, "llama.context_length", 0, 1 << 20);
-    config->d_model = key_whole(&keys, "llama.embedding_length", 0, 1 << 20);
-    config->num_layers = key_whole(&keys, "llama.block_count", 0, 10000);
-    config->d_ff = key_whole(&keys, "llama.feed_forward_length", 0, 1 << 22);
-    config->num_heads = key_whole(&keys, "llama.attention.head_count", 0, 1 << 16);
-    config->num_kv_heads =
-        key_whole(&keys, "llama.attention.head_count_kv", config->num_heads, 1 << 16);
-    config->norm_eps = tidy(key_real(&keys, "llama.attention.layer_norm_rms_epsilon", 0));
-    config->position =
-        (PositionConfig){.type = POSITION_ROPE, .layout = LAYOUT_INTERLEAVED, .fraction = 1};
-    config->position.base = tidy(key_real(&keys, "llama.rope.freq_base", 10000));
-    read_scaling(&keys, config);
-    check_keys(&keys, file);
-    if (config->num_layers > gguf->tensors.count)
-        key_error(&keys, "llama.block_count", "is larger than the number of tensors");
-    if (keys.failed || !llama_check_numbers(config, path, error)) return false;
-    static const char *const head_sizes[] = {
-        "llama.rope.dimension_count", "llama.attention.key_length", "llama.attention.value_length"};
-    int64_t d_head = config->d_model / config->num_heads;
-    for (int i = 0; i < 3; i++)
-        if (key_whole(&keys, head_sizes[i], d_head, 1 << 20) != d_head)
-            key_error(&keys, head_sizes[i],
-                      "is not embedding_length / head_count; such models are "
-                      "not supported");
-    return !keys.failed;
+    KeysReader reader = {.file = path, .error = error};
+    LlamaObject keys = make_object(&reader, gguf, "llama");
+    *config = llama_empty_config(LAYOUT_INTERLEAVED);
+    config->tie_embeddings = !stored_tensors_find(&gguf->tensors, "output.weight");
+    bool read = read_keys(file, &keys, gguf, config);
+    config->vocab_size = table->shape[0];
+    free_object(&keys);
+    return read;
+}
+
+/* ---- writing ---- */
+
+static void add_keys(GgufWriter *writer, const char *prefix, unsigned models,
+                     const ModelConfig *config) {
+    for (const LlamaKey *key = llama_keys; key->allowed; key++) {
+        if (!key->names[LLAMA_GGUF] || !(key->models & models)) continue;
+        char *name = string_format("%s.%s", prefix, key->names[LLAMA_GGUF]);
+        const void *value = (const char *)config + key->offset;
+        if (key->kind == KEY_WHOLE)
+            gguf_add_uint32(writer, name, (uint32_t)(*(const int64_t *)value));
+        else
+            gguf_add_float32(writer, name, (float)(*(const double *)value));
+        free(name);
+    }
+}
+
+void gguf_config_write(GgufWriter *writer, const ModelConfig *model) {
+    ModelConfig config = llama_stored_config(model);
+    const RopeScaling *scaling = &config.position.scaling;
+    bool yarn = scaling->type == ROPE_SCALING_YARN;
+    gguf_add_string(writer, "general.architecture", "llama");
+    gguf_add_string(writer, "general.name", "tinylm");
+    add_keys(writer, "llama", LLAMA_EVERY, &config);
+    gguf_add_uint32(writer, "llama.rope.dimension_count",
+                    (uint32_t)(config.d_model / config.num_heads));
+    add_keys(writer, scaling->type == ROPE_SCALING_LLAMA3 ? LLAMA3_PREFIX : "llama",
+             LLAMA_SCALING(scaling->type), &config);
+    if (yarn || scaling->type == ROPE_SCALING_LINEAR)
+        gguf_add_string(writer, "llama." SCALING_TYPE, yarn ? "yarn" : "linear");
+    if (yarn && scaling->attention_factor > 0)
+        gguf_add_float32(
+            writer, "llama." ATTENTION_FACTOR,
+            (float)(scaling->attention_factor / position_yarn_magnitude(scaling->factor)));
 }

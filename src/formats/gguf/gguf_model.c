@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/half.h"
-#include "formats/llama.h"
+#include "formats/llama/llama.h"
 #include "model/position_tables.h"
 
 /* A part of a model that llama-gguf-split has cut up. */
@@ -82,54 +82,6 @@ bool gguf_model_read(ModelFile *file, const char *path, Error *error) {
 
 /* ---- writing ---- */
 
-static void add_scaling(GgufWriter *writer, const RopeScaling *scaling) {
-    static const char type_key[] = "llama.rope.scaling.type";
-    switch (scaling->type) {
-    case ROPE_SCALING_LINEAR:
-        gguf_add_string(writer, type_key, "linear");
-        gguf_add_float32(writer, "llama.rope.scaling.factor", (float)scaling->factor);
-        break;
-    case ROPE_SCALING_YARN:
-        gguf_add_string(writer, type_key, "yarn");
-        gguf_add_float32(writer, "llama.rope.scaling.factor", (float)scaling->factor);
-        gguf_add_uint32(writer, "llama.rope.scaling.original_context_length",
-                        (uint32_t)scaling->original_context);
-        gguf_add_float32(writer, "llama.rope.scaling.yarn_beta_fast", (float)scaling->beta_fast);
-        gguf_add_float32(writer, "llama.rope.scaling.yarn_beta_slow", (float)scaling->beta_slow);
-        if (scaling->attention_factor > 0)
-            gguf_add_float32(
-                writer, GGUF_ATTENTION_FACTOR,
-                (float)(scaling->attention_factor / position_yarn_magnitude(scaling->factor)));
-        break;
-    case ROPE_SCALING_LLAMA3:
-        gguf_add_float32(writer, GGUF_LLAMA3_FACTOR, (float)scaling->factor);
-        gguf_add_float32(writer, GGUF_LLAMA3_LOW, (float)scaling->low_freq_factor);
-        gguf_add_float32(writer, GGUF_LLAMA3_HIGH, (float)scaling->high_freq_factor);
-        gguf_add_uint32(writer, GGUF_LLAMA3_CONTEXT, (uint32_t)scaling->original_context);
-        break;
-    default:
-        break;
-    }
-}
-
-static void add_config(GgufWriter *writer, const ModelConfig *config, bool half) {
-    uint32_t d_head = (uint32_t)(config->d_model / config->num_heads);
-    gguf_add_string(writer, "general.architecture", "llama");
-    gguf_add_string(writer, "general.name", "tinylm");
-    gguf_add_uint32(writer, "general.file_type", half ? 1 : 0);
-    gguf_add_uint32(writer, "llama.vocab_size", (uint32_t)config->vocab_size);
-    gguf_add_uint32(writer, "llama.context_length", (uint32_t)config->context_length);
-    gguf_add_uint32(writer, "llama.embedding_length", (uint32_t)config->d_model);
-    gguf_add_uint32(writer, "llama.block_count", (uint32_t)config->num_layers);
-    gguf_add_uint32(writer, "llama.feed_forward_length", (uint32_t)config->d_ff);
-    gguf_add_uint32(writer, "llama.attention.head_count", (uint32_t)config->num_heads);
-    gguf_add_uint32(writer, "llama.attention.head_count_kv", (uint32_t)config->num_kv_heads);
-    gguf_add_float32(writer, "llama.attention.layer_norm_rms_epsilon", (float)config->norm_eps);
-    gguf_add_uint32(writer, "llama.rope.dimension_count", d_head);
-    gguf_add_float32(writer, "llama.rope.freq_base", (float)llama_rope_base(config));
-    add_scaling(writer, &config->position.scaling);
-}
-
 /* llama.cpp divides each frequency by its factor. */
 static real *rope_factors(const ModelConfig *config) {
     int64_t d_head = config->d_model / config->num_heads;
@@ -167,13 +119,13 @@ static bool write_model(const ModelFile *file, GgufWriter *writer, const char *p
     bool scaled = model->config.position.scaling.type == ROPE_SCALING_LLAMA3;
     real *values = llama_values(model, LAYOUT_INTERLEAVED);
     real *factors = scaled ? rope_factors(&model->config) : NULL;
-    if (scaled) gguf_add_tensor(writer, "rope_freqs.weight", GGUF_TENSOR_F32, 1, &pairs, factors);
+    if (scaled) gguf_add_tensor(writer, "rope_freqs.weight", NUMBER_F32, 1, &pairs, factors);
     for (int64_t i = 0; i < model->parameters.part_count; i++) {
         const Parameter *part = &model->parameters.parts[i];
         char name[WEIGHT_NAME_SIZE];
         llama_gguf_name(part->name, name);
         /* llama.cpp wants vectors in float32 whatever the matrices are */
-        uint32_t type = half && part->rank == 2 ? GGUF_TENSOR_F16 : GGUF_TENSOR_F32;
+        uint32_t type = half && part->rank == 2 ? NUMBER_F16 : NUMBER_F32;
         gguf_add_tensor(writer, name, type, part->rank, part->shape, values + part->offset);
     }
     bool written = gguf_write(writer, path, error);
@@ -191,7 +143,8 @@ bool gguf_model_write(ModelFile *file, const char *path, bool half, Error *error
         return error_set(error, "%s: heads of one element have no positions in GGUF", path);
     if (half && !fits_half(file->model, path, error)) return false;
     GgufWriter *writer = gguf_writer_new();
-    add_config(writer, config, half);
+    gguf_config_write(writer, config);
+    gguf_add_uint32(writer, "general.file_type", half ? 1 : 0);
     gguf_tokenizer_write(file, writer);
     add_ends(file, writer);
     bool written = write_model(file, writer, path, half, error);

@@ -15,20 +15,12 @@ enum {
     GGUF_TOKEN_BYTE = 6
 };
 
-/* Our parameters of llama3 scaling. llama.cpp takes the resulting factors from the tensor
- * rope_freqs.weight, from which the parameters cannot be told any more. */
-#define GGUF_LLAMA3_FACTOR  "tinylm.rope.llama3.factor"
-#define GGUF_LLAMA3_LOW     "tinylm.rope.llama3.low_freq_factor"
-#define GGUF_LLAMA3_HIGH    "tinylm.rope.llama3.high_freq_factor"
-#define GGUF_LLAMA3_CONTEXT "tinylm.rope.llama3.original_context"
-
-/* On cosine and sine, times what the scaling has already (yarn's usual factor). */
-#define GGUF_ATTENTION_FACTOR "llama.rope.scaling.attn_factor"
-
 /* Reads the config. Every key of llama.cpp is honoured, or refused by name where its value changes
  * the computation, or ignored because it does not; unknown ones bring a warning. */
 bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, const char *path,
                       Error *error);
+/* Adds the config's keys. */
+void gguf_config_write(GgufWriter *writer, const ModelConfig *config);
 
 /* Reads "gpt2" (with the gpt-2 pre-tokenizer, nothing added to a text) and "llama" vocabularies (ids as
  * in Llama 2, <s> and a blank before a text); others leave the model without tokenizer and a

@@ -117,7 +117,7 @@ void gguf_add_tensor(GgufWriter *writer, const char *name, uint32_t type, int ra
     }
     put_uint32(&writer->tensors, type);
     put_uint64(&writer->tensors, writer->offset);
-    uint64_t bytes = (uint64_t)count * (type == GGUF_TENSOR_F16 ? 2 : 4);
+    uint64_t bytes = (uint64_t)count * (type == NUMBER_F16 ? 2 : 4);
     writer->offset += bytes + padding_after(bytes);
     writer->pending =
         reallocate(writer->pending, writer->tensor_count + 1, sizeof *writer->pending);
@@ -132,7 +132,7 @@ static void write_numbers(const PendingTensor *tensor, FILE *stream) {
     for (int64_t start = 0; start < tensor->count; start += PART) {
         size_t count = tensor->count - start < PART ? (size_t)(tensor->count - start) : PART;
         for (size_t i = 0; i < count; i++) floats[i] = (float)tensor->data[start + (int64_t)i];
-        if (tensor->type == GGUF_TENSOR_F32) {
+        if (tensor->type == NUMBER_F32) {
             fwrite(floats, sizeof *floats, count, stream);
         } else {
             for (size_t i = 0; i < count; i++) halves[i] = half_from_float(floats[i]);
@@ -158,7 +158,7 @@ bool gguf_write(const GgufWriter *writer, const char *path, Error *error) {
     for (uint64_t i = 0; i < writer->tensor_count; i++) {
         const PendingTensor *tensor = &writer->pending[i];
         write_numbers(tensor, file.stream);
-        uint64_t bytes = (uint64_t)tensor->count * (tensor->type == GGUF_TENSOR_F16 ? 2 : 4);
+        uint64_t bytes = (uint64_t)tensor->count * (tensor->type == NUMBER_F16 ? 2 : 4);
         fwrite(zeros, 1, padding_after(bytes), file.stream);
     }
     return file_writer_commit(&file, NULL, error);

@@ -5,6 +5,9 @@
 #include "base/json.h"
 #include "formats/model_file.h"
 
+/* What transformers calls the kinds of RoPE scaling, by RopeScalingType; NULL: it has no such kind. */
+extern const char *const huggingface_rope_types[ROPE_SCALING_LLAMA3 + 1];
+
 /* Reads the config of a LlamaForCausalLM as transformers 5 does: absent keys have its defaults, and of
  * rope_scaling and rope_parameters the first that is not empty counts. Each key is honoured, or
  * refused by name unless it has the one value that our computation has, or ignored because it does

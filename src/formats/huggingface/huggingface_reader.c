@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "formats/huggingface/huggingface_config.h"
-#include "formats/llama.h"
+#include "formats/llama/llama.h"
 #include "formats/model_file.h"
 #include "formats/huggingface/safetensors_shards.h"
 

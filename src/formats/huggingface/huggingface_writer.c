@@ -5,42 +5,32 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "formats/directory_writer.h"
-#include "formats/llama.h"
+#include "formats/huggingface/huggingface_config.h"
+#include "formats/llama/llama.h"
+#include "formats/llama/llama_keys.h"
 #include "formats/model_file.h"
 
 /* transformers' "dynamic" takes the trained length from max_position_embeddings and goes beyond it by
  * itself, so that the length our model reaches has no place there. */
-static int64_t max_positions(const ModelConfig *config) {
-    const RopeScaling *scaling = &config->position.scaling;
-    return scaling->type == ROPE_SCALING_DYNAMIC_NTK ? scaling->original_context
-                                                     : config->context_length;
+static ModelConfig stored_config(const ModelConfig *model) {
+    ModelConfig config = llama_stored_config(model);
+    const RopeScaling *scaling = &config.position.scaling;
+    if (scaling->type == ROPE_SCALING_DYNAMIC_NTK)
+        config.context_length = scaling->original_context;
+    return config;
 }
 
-static void add_scaling(cJSON *root, const RopeScaling *scaling) {
-    static const char *const names[] = {[ROPE_SCALING_LINEAR] = "linear",
-                                        [ROPE_SCALING_DYNAMIC_NTK] = "dynamic",
-                                        [ROPE_SCALING_YARN] = "yarn",
-                                        [ROPE_SCALING_LLAMA3] = "llama3"};
-    /* static NTK is a larger theta and nothing else */
-    if (scaling->type == ROPE_SCALING_NONE || scaling->type == ROPE_SCALING_NTK) {
-        cJSON_AddNullToObject(root, "rope_scaling");
-        return;
-    }
-    bool yarn = scaling->type == ROPE_SCALING_YARN, llama3 = scaling->type == ROPE_SCALING_LLAMA3;
-    cJSON *object = cJSON_AddObjectToObject(root, "rope_scaling");
-    cJSON_AddStringToObject(object, "rope_type", names[scaling->type]);
-    cJSON_AddNumberToObject(object, "factor", scaling->factor);
-    if (yarn || llama3)
-        cJSON_AddNumberToObject(object, "original_max_position_embeddings",
-                                (double)scaling->original_context);
-    if (yarn) {
-        cJSON_AddNumberToObject(object, "beta_fast", scaling->beta_fast);
-        cJSON_AddNumberToObject(object, "beta_slow", scaling->beta_slow);
-        if (scaling->attention_factor > 0)
-            cJSON_AddNumberToObject(object, "attention_factor", scaling->attention_factor);
-    } else if (llama3) {
-        cJSON_AddNumberToObject(object, "low_freq_factor", scaling->low_freq_factor);
-        cJSON_AddNumberToObject(object, "high_freq_factor", scaling->high_freq_factor);
+/* Adds the rows of llama_keys for these models; what may be left out and is 0 is left out. */
+static void add_keys(cJSON *object, unsigned models, const ModelConfig *config) {
+    for (const LlamaKey *row = llama_keys; row->allowed; row++) {
+        const Key keys[] = {{row->names[LLAMA_HUGGINGFACE], row->kind, row->offset,
+                             row->fallbacks[LLAMA_HUGGINGFACE], .allowed = row->allowed},
+                            {NULL}};
+        if (!(row->models & models) || !keys->name) continue;
+        cJSON *one = keys_write(keys, config), *value = one->child;
+        if (value)
+            cJSON_AddItemToObject(object, keys->name, cJSON_DetachItemViaPointer(one, value));
+        cJSON_Delete(one);
     }
 }
 
@@ -60,32 +50,25 @@ static void add_special_ids(cJSON *root, const ModelTokenizer *tokenizer) {
 }
 
 static char *config_text(const ModelFile *file) {
-    const ModelConfig *config = &file->model->config;
+    ModelConfig config = stored_config(&file->model->config);
+    RopeScalingType scaling = config.position.scaling.type;
     const char *architecture = "LlamaForCausalLM";
-    const struct {
-        const char *key;
-        int64_t value;
-    } sizes[] = {{"vocab_size", config->vocab_size},
-                 {"hidden_size", config->d_model},
-                 {"intermediate_size", config->d_ff},
-                 {"num_hidden_layers", config->num_layers},
-                 {"num_attention_heads", config->num_heads},
-                 {"num_key_value_heads", config->num_kv_heads},
-                 {"head_dim", config->d_model / config->num_heads},
-                 {"max_position_embeddings", max_positions(config)}};
     cJSON *root = cJSON_CreateObject();
     cJSON_AddItemToObject(root, "architectures", cJSON_CreateStringArray(&architecture, 1));
     cJSON_AddStringToObject(root, "model_type", "llama");
     cJSON_AddStringToObject(root, "torch_dtype", sizeof(real) == 8 ? "float64" : "float32");
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        cJSON_AddNumberToObject(root, sizes[i].key, (double)sizes[i].value);
+    add_keys(root, LLAMA_EVERY, &config);
+    cJSON_AddNumberToObject(root, "head_dim", (double)(config.d_model / config.num_heads));
     cJSON_AddStringToObject(root, "hidden_act", "silu");
-    cJSON_AddNumberToObject(root, "rms_norm_eps", config->norm_eps);
-    cJSON_AddBoolToObject(root, "tie_word_embeddings", config->tie_embeddings);
     cJSON_AddFalseToObject(root, "attention_bias");
     cJSON_AddFalseToObject(root, "mlp_bias");
-    cJSON_AddNumberToObject(root, "rope_theta", llama_rope_base(config));
-    add_scaling(root, &config->position.scaling);
+    if (scaling == ROPE_SCALING_NONE) {
+        cJSON_AddNullToObject(root, "rope_scaling");
+    } else {
+        cJSON *object = cJSON_AddObjectToObject(root, "rope_scaling");
+        cJSON_AddStringToObject(object, "rope_type", huggingface_rope_types[scaling]);
+        add_keys(object, LLAMA_SCALING(scaling), &config);
+    }
     add_special_ids(root, &file->tokenizer);
     return json_finish(root, 2);
 }
@@ -148,11 +131,12 @@ bool huggingface_write(ModelFile *file, const char *directory, Error *error) {
     DirectoryWriter writer;
     if (!llama_check(config, directory, error)) return false;
     if (!directory_writer_open(&writer, directory, error)) return false;
-    if (max_positions(config) != config->context_length)
+    int64_t max_positions = stored_config(config).context_length;
+    if (max_positions != config->context_length)
         model_file_warn(file,
                         "transformers' dynamic scaling starts from the trained length, so "
                         "max_position_embeddings is %lld and the context length %lld is lost",
-                        (long long)max_positions(config), (long long)config->context_length);
+                        (long long)max_positions, (long long)config->context_length);
     if (file->tokenizer.pieces)
         model_file_warn(file, "the llama2.c tokenizer is not written: only byte-level BPE is "
                               "converted to Hugging Face's format");

@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "formats/llama.h"
+#include "base/text.h"
+#include "formats/llama/llama.h"
+#include "formats/llama/llama_keys.h"
 #include "formats/model_file.h"
 
-typedef struct Header {
-    int32_t dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len;
-} Header;
+/* In the order of the first rows of llama_keys. */
+typedef int32_t Header[LLAMA_HEADER];
+enum { VOCABULARY = 5 };
 
 static const double THETA = 10000, EPS = 1e-5;
 
@@ -57,37 +59,34 @@ static int64_t table_size(const ModelConfig *config) {
 
 /* ---- reading ---- */
 
+/* Where a number of the header lies in the config. */
+static int64_t *header_field(const ModelConfig *config, int index) {
+    return (int64_t *)((char *)(uintptr_t)config + llama_keys[index].offset);
+}
+
 static bool read_config(const void *data, size_t size, ModelConfig *config, const char *path,
                         Error *error) {
-    Header h;
-    if (size < sizeof h) return error_set(error, "%s: is too short for a llama2.c model", path);
-    memcpy(&h, data, sizeof h);
-    if (h.dim < 1 || h.hidden_dim < 1 || h.n_layers < 1 || h.n_heads < 1 || h.n_kv_heads < 1 ||
-        h.vocab_size == 0 || h.vocab_size == INT32_MIN || h.seq_len < 1 || h.dim > 1 << 20 ||
-        h.hidden_dim > 1 << 22 || h.n_layers > 10000 || h.n_heads > 1 << 16 ||
-        abs(h.vocab_size) > 1 << 24 || h.seq_len > 1 << 20 || (size_t)h.n_layers > size / 4)
+    Header header;
+    if (size < sizeof header)
+        return error_set(error, "%s: is too short for a llama2.c model", path);
+    memcpy(header, data, sizeof header);
+    *config = llama_empty_config(LAYOUT_INTERLEAVED);
+    config->norm_eps = EPS;
+    config->position.base = THETA;
+    config->tie_embeddings = header[VOCABULARY] > 0;
+    bool possible = true;
+    for (int i = 0; i < LLAMA_HEADER; i++) {
+        int64_t value = i == VOCABULARY && header[i] < 0 ? -(int64_t)header[i] : header[i];
+        possible = possible && interval_contains(llama_keys[i].allowed, (double)value);
+        *header_field(config, i) = value;
+    }
+    if (!possible || (size_t)config->num_layers > size / 4)
         return error_set(error,
                          "%s: its header has impossible numbers; this is no llama2.c model of "
                          "the legacy format, or it is damaged",
                          path);
-    *config = (ModelConfig){
-        .vocab_size = abs(h.vocab_size),
-        .context_length = h.seq_len,
-        .d_model = h.dim,
-        .num_layers = h.n_layers,
-        .num_heads = h.n_heads,
-        .num_kv_heads = h.n_kv_heads,
-        .d_ff = h.hidden_dim,
-        .norm = NORM_PRE,
-        .norm_eps = EPS,
-        .ffn = FFN_SWIGLU,
-        .tie_embeddings = h.vocab_size > 0,
-        .position = {.type = POSITION_ROPE,
-                     .base = THETA,
-                     .layout = LAYOUT_INTERLEAVED,
-                     .fraction = 1},
-    };
-    return llama_check_numbers(config, path, error);
+    KeysReader reader = {.file = path, .error = error};
+    return model_config_check(config, &reader);
 }
 
 /* Whether `bytes` is what a file of this model has, wrap-around impossible. */
@@ -291,16 +290,14 @@ static bool check(const ModelConfig *config, const char *path, Error *error) {
 }
 
 static bool write_model(const ModelFile *file, Output *output, const char *path, Error *error) {
-    const ModelConfig *c = &file->model->config;
-    int32_t vocabulary = (int32_t)output->row_count;
-    Header header = {(int32_t)c->d_model,       (int32_t)c->d_ff,
-                     (int32_t)c->num_layers,    (int32_t)c->num_heads,
-                     (int32_t)c->num_kv_heads,  c->tie_embeddings ? vocabulary : -vocabulary,
-                     (int32_t)c->context_length};
+    const ModelConfig *config = &file->model->config;
+    Header header;
+    for (int i = 0; i < LLAMA_HEADER; i++) header[i] = (int32_t)*header_field(config, i);
+    header[VOCABULARY] = (int32_t)(config->tie_embeddings ? output->row_count : -output->row_count);
     FileWriter writer;
     if (!file_writer_open(&writer, path, error)) return false;
     output->stream = writer.stream;
-    fwrite(&header, sizeof header, 1, writer.stream);
+    fwrite(header, sizeof header, 1, writer.stream);
     visit_in_order(file->model, write_tensor, output);
     return file_writer_commit(&writer, NULL, error);
 }

@@ -1,4 +1,4 @@
-#include "formats/llama.h"
+#include "formats/llama/llama.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,16 +96,20 @@ bool llama_check(const ModelConfig *config, const char *path, Error *error) {
     return true;
 }
 
-bool llama_check_numbers(const ModelConfig *config, const char *path, Error *error) {
-    KeysReader reader = {.file = path, .error = error};
-    return model_config_check(config, &reader);
+ModelConfig llama_empty_config(PositionLayout layout) {
+    return (ModelConfig){.norm = NORM_PRE,
+                         .ffn = FFN_SWIGLU,
+                         .position = {.type = POSITION_ROPE, .layout = layout, .fraction = 1}};
 }
 
-double llama_rope_base(const ModelConfig *config) {
-    const PositionConfig *position = &config->position;
+ModelConfig llama_stored_config(const ModelConfig *config) {
+    ModelConfig stored = *config;
+    PositionConfig *position = &stored.position;
     double d_head = (double)(config->d_model / config->num_heads);
-    if (position->scaling.type != ROPE_SCALING_NTK) return position->base;
-    return position->base * pow(position->scaling.factor, d_head / (d_head - 2));
+    if (position->scaling.type != ROPE_SCALING_NTK) return stored;
+    position->base *= pow(position->scaling.factor, d_head / (d_head - 2));
+    position->scaling = (RopeScaling){.type = ROPE_SCALING_NONE};
+    return stored;
 }
 
 /* ---- the order of rows ---- */

@@ -10,8 +10,12 @@
 /* Whether the formats can hold a model; an error that names `path` and the reason otherwise. */
 bool llama_check(const ModelConfig *config, const char *path, Error *error);
 
-/* Checks a config that came from another program's file, all conditions between its numbers. */
-bool llama_check_numbers(const ModelConfig *config, const char *path, Error *error);
+/* The architecture without its numbers. */
+ModelConfig llama_empty_config(PositionLayout layout);
+
+/* The config as the other formats state it: static NTK scaling, which they do not have, is plain RoPE with
+ * theta · factor^(D/(D−2)). */
+ModelConfig llama_stored_config(const ModelConfig *config);
 
 /* The name of one of our tensors in another format: "layers.3.attn.q_proj.weight" to
  * "model.layers.3.self_attn.q_proj.weight" or "blk.3.attn_q.weight". */
@@ -21,10 +25,6 @@ void llama_gguf_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]);
 /* The number of heads whose rows RoPE pairs up: num_heads for a q matrix, num_kv_heads for k, 0 for
  * every other tensor. */
 int64_t llama_rope_heads(const ModelConfig *config, const char *ours);
-
-/* theta as the other formats state it. Static NTK scaling, which they do not have, is plain RoPE with
- * theta · factor^(D/(D−2)). */
-double llama_rope_base(const ModelConfig *config);
 
 /* A copy of all weights (as model->parameters.values, for the caller to free), with the rows of the
  * q and k matrices in the given order. Row r of a head in half order is row 2r (r < D/2) or
