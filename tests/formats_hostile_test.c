@@ -274,7 +274,7 @@ static void test_gguf_numbers(void **state) {
 
 /* ---- whole models, cut and changed ---- */
 
-static void damage(ModelFormat format, const char *name) {
+static void damage(int format, const char *name) {
     ModelConfig config = small_config();
     config.vocab_size = 265;
     config.d_model = 4, config.num_heads = 2, config.num_kv_heads = 1, config.d_ff = 3;
@@ -291,9 +291,8 @@ static void damage(ModelFormat format, const char *name) {
         ModelFile got = {0};
         uint8_t *part = malloc(cut ? cut : 1);
         memcpy(part, whole, cut);
-        bool read = format == MODEL_GGUF ? gguf_model_parse(&got, part, cut, "x", &error)
-                                         : llama2c_parse(&got, part, cut, "x", &error);
-        if (read) fail_msg("%s: read when cut to %zu of %zu bytes", name, cut, size);
+        if (model_formats[format]->parse(&got, part, cut, "x", &error))
+            fail_msg("%s: read when cut to %zu of %zu bytes", name, cut, size);
         model_file_free(&got);
         free(part);
     }
@@ -303,10 +302,7 @@ static void damage(ModelFormat format, const char *name) {
         uint8_t before = whole[at];
         whole[at] = (uint8_t)(draw >> 40);
         ModelFile got = {0};
-        if (format == MODEL_GGUF)
-            gguf_model_parse(&got, whole, size, "x", &error);
-        else
-            llama2c_parse(&got, whole, size, "x", &error);
+        model_formats[format]->parse(&got, whole, size, "x", &error);
         model_file_free(&got);
         whole[at] = before;
     }
@@ -327,7 +323,7 @@ static void test_what_is_no_model(void **state) {
     (void)state;
     const char *path = scratch_path("text.txt");
     write_bytes(path, "hello", 5);
-    refuse_reading(path, "no model that this program knows");
+    refuse_reading(path, "not a recognized model format");
     refuse_reading(scratch, "no config.json");
     refuse_reading(scratch_path("absent.gguf"), "no such file");
     refuse_reading("/dev/null", "not a regular file");

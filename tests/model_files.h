@@ -9,6 +9,9 @@
 #include "formats/llama/llama.h"
 #include "formats/model_file.h"
 
+/* The places of the formats in model_formats. */
+enum { MODEL_TINYLM, MODEL_HUGGINGFACE, MODEL_GGUF, MODEL_LLAMA2C, MODEL_FORMAT_COUNT };
+
 static inline ModelConfig small_config(void) {
     return (ModelConfig){.vocab_size = 270,
                          .context_length = 24,
@@ -67,9 +70,10 @@ static inline ModelFile small_file(const ModelConfig *config, bool with_tokenize
     return file;
 }
 
-static inline void write_model(ModelFile *file, ModelFormat format, const char *path) {
+static inline void write_model(ModelFile *file, int format, const char *path) {
     Error error = {""};
-    if (!model_file_write(file, format, path, false, &error)) fail_msg("%s", error.message);
+    if (!model_file_write(file, model_formats[format], path, false, &error))
+        fail_msg("%s", error.message);
 }
 
 static inline ModelFile read_model(const char *path) {
@@ -88,12 +92,12 @@ static inline void refuse_reading(const char *path, const char *part_of_message)
         fail_msg("'%s' does not say '%s'", error.message, part_of_message);
 }
 
-static inline void refuse_writing(const ModelConfig *config, ModelFormat format,
+static inline void refuse_writing(const ModelConfig *config, int format,
                                   const char *part_of_message) {
     ModelFile file = small_file(config, false);
     Error error = {""};
     const char *path = scratch_path("refused");
-    assert_false(model_file_write(&file, format, path, false, &error));
+    assert_false(model_file_write(&file, model_formats[format], path, false, &error));
     if (!strstr(error.message, part_of_message) || !strstr(error.message, path))
         fail_msg("'%s' does not say '%s'", error.message, part_of_message);
     assert_int_equal(access(path, F_OK), -1);

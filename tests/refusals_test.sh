@@ -190,7 +190,7 @@ runs() {
         refuses 1 "generate: runs: no trained run there; train one (./train configs/tiny.json) or name one with --run" generate &&
         refuses 1 "generate: nope: no such file; check the path" generate --run nope &&
         refuses 1 "generate: folder: has no config.json; a model directory has one" generate --run folder &&
-        refuses 1 "evaluate: text.txt: is no model that this program knows: a directory with config.json, .safetensors, .gguf or .bin" evaluate --model text.txt
+        refuses 1 "evaluate: text.txt: is not a recognized model format: a directory with config.json, .safetensors, .gguf or .bin" evaluate --model text.txt
 }
 check "runs that are there already, missing, none, of another model" runs
 models() {

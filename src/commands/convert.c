@@ -1,5 +1,6 @@
 /* ./convert FROM TO: models between formats. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -8,24 +9,16 @@
 #include "commands/options.h"
 #include "formats/model_file.h"
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t length = strlen(text), tail = strlen(ending);
-    return length >= tail && strcmp(text + length - tail, ending) == 0;
-}
-
-/* The format that a name asks for; MODEL_FORMAT_COUNT when it asks for none. */
-static ModelFormat format_of_name(const char *path) {
-    if (ends_with(path, ".gguf")) return MODEL_GGUF;
-    if (ends_with(path, ".bin")) return MODEL_LLAMA2C;
-    if (ends_with(path, "-hf") || ends_with(path, "-hf/")) return MODEL_HUGGINGFACE;
-    if (strncmp(path, "runs/", 5) == 0 || strstr(path, "/runs/")) return MODEL_TINYLM;
-    return MODEL_FORMAT_COUNT;
-}
-
-static ModelFormat format_named(const char *name) {
-    int format = 0;
-    while (strcmp(model_format_name((ModelFormat)format), name) != 0) format++;
-    return (ModelFormat)format;
+/* The format that a path asks for, or NULL. */
+static const ModelFormat *format_of_path(const char *path) {
+    char *plain = string_copy(path);
+    size_t length = strlen(plain);
+    if (length > 1 && plain[length - 1] == '/') plain[length - 1] = '\0';
+    bool is_run = strncmp(path, "runs/", 5) == 0 || strstr(path, "/runs/");
+    const ModelFormat *const *format = model_formats;
+    while (*format && !((*format)->ending && path_ends_with(plain, (*format)->ending))) format++;
+    free(plain);
+    return *format ? *format : is_run ? &tinylm_format : NULL;
 }
 
 int main(int argc, char **argv) {
@@ -49,10 +42,10 @@ int main(int argc, char **argv) {
     options_read(&program, argc, argv);
     interrupt_cleanly("convert: interrupted; nothing was written");
 
-    ModelFormat format = format_name ? format_named(format_name) : format_of_name(to);
-    if (format == MODEL_FORMAT_COUNT)
+    const ModelFormat *format = format_name ? model_format_find(format_name) : format_of_path(to);
+    if (!format)
         return program_misused("convert", "the format of '%s' cannot be told; give --to", to);
-    if (strcmp(type, "f16") == 0 && format != MODEL_GGUF)
+    if (strcmp(type, "f16") == 0 && !format->has_f16)
         return program_misused("convert", "--type f16 is for GGUF only");
 
     ModelFile file;
@@ -67,7 +60,7 @@ int main(int argc, char **argv) {
         model_file_free(&file);
         return program_failed("convert", &error);
     }
-    printf("%s: %s, %lld weights\n", to, model_format_name(format),
+    printf("%s: %s, %lld weights\n", to, format->name,
            (long long)parameters_total(&file.model->parameters));
     model_file_free(&file);
     return program_done("convert");

@@ -90,7 +90,7 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
 /* Whether the model is a run that was trained here. The config of one that ./convert wrote knows
  * nothing of data and training. */
 static bool is_trained_run(const Subject *s) {
-    if (s->file.format != MODEL_TINYLM || !directory_exists(s->file.path)) return false;
+    if (s->file.format != &tinylm_format || !directory_exists(s->file.path)) return false;
     RunDirectory run = run_directory_names(s->file.path);
     cJSON *config = json_read(run.config, MODEL_CONFIG_LIMIT, NULL);
     run_directory_free(&run);
@@ -147,7 +147,8 @@ static bool is_task(const Subject *s) {
 /* When one of the run's texts is gone: another one can be given. */
 static bool name_text(const RunDirectory *run, const DataConfig *data, Error *error) {
     bool there = data->train.count == 1 && file_exists(data->train.items[0]);
-    if (there && data->valid.count) there = !data->valid.items[0] || file_exists(data->valid.items[0]);
+    if (there && data->valid.count)
+        there = !data->valid.items[0] || file_exists(data->valid.items[0]);
     if (there) return false;
     run_directory_name_start(run, error);
     const Error reason = *error;
@@ -288,9 +289,9 @@ static bool print_contexts(Subject *s, Error *error) {
     const char *scaling = c->position.type == POSITION_ROPE && c->position.scaling.type
                               ? rope_scaling_name(c->position.scaling.type)
                               : NULL;
-    char *title = string_format("Loss by context length: %s%s%s in %s",
-                                position_type_name(c->position.type), scaling ? ", " : "",
-                                scaling ? scaling : "", path_name(s->file.path));
+    char *title =
+        string_format("Loss by context length: %s%s%s in %s", position_type_name(c->position.type),
+                      scaling ? ", " : "", scaling ? scaling : "", path_name(s->file.path));
     ContextStudy study = {.model = s->file.model,
                           .source = source_of,
                           .context = s,

@@ -1,12 +1,11 @@
 /* Run directories: our own format. */
-#include "formats/model_file.h"
+#include "formats/model_format.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
-#include "formats/directory_writer.h"
 #include "formats/model_weights.h"
 #include "formats/safetensors.h"
 
@@ -61,9 +60,8 @@ static bool read_tokenizer(ModelFile *file, const char *directory, const cJSON *
     char *bpe = path_join(directory, "tokenizer"), *pieces = path_join(directory, "tokenizer.bin");
     bool good = true;
     if (directory_exists(bpe)) {
-        Tokenizer *own = tokenizer_load(bpe, error);
-        if (own) model_tokenizer_take(&file->tokenizer, own, separator_of(config));
-        good = own && check_tokenizer(file, directory, bpe, error);
+        good = model_file_load_tokenizer(file, bpe, separator_of(config), error) &&
+               check_tokenizer(file, directory, bpe, error);
     } else if (file_exists(pieces)) {
         file->tokenizer.pieces =
             llama2c_tokenizer_read(pieces, file->model->config.vocab_size, error);
@@ -74,14 +72,16 @@ static bool read_tokenizer(ModelFile *file, const char *directory, const cJSON *
     return good;
 }
 
-static bool read_from(ModelFile *file, const char *directory, const char *weights, Error *error) {
+static bool read_from(ModelFile *file, const char *directory, const char *weights,
+                      const char *tokenizer, Error *error) {
     ModelConfig config;
     char *config_path = path_join(directory, "config.json");
     cJSON *json = json_read(config_path, MODEL_CONFIG_LIMIT, error);
     bool good = json && read_config(json, config_path, &config, error) &&
                 (file->model = model_create(&config, true, error)) != NULL &&
                 model_weights_load(file->model, weights, error) &&
-                read_tokenizer(file, directory, json, error);
+                (tokenizer ? model_file_load_tokenizer(file, tokenizer, NULL, error)
+                           : read_tokenizer(file, directory, json, error));
     cJSON_Delete(json);
     free(config_path);
     return good;
@@ -107,17 +107,14 @@ static char *find_run(const char *weights, Error *error) {
     return NULL;
 }
 
-bool tinylm_read(ModelFile *file, const char *path, Error *error) {
-    if (directory_exists(path)) {
-        char *weights = path_join(path, "model.safetensors");
-        bool read = read_from(file, path, weights, error);
-        free(weights);
-        return read;
-    }
-    char *directory = find_run(path, error);
-    bool read = directory && read_from(file, directory, path, error);
+static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
+    bool is_directory = directory_exists(path);
+    char *directory = is_directory ? string_copy(path) : find_run(path, error);
+    char *weights = is_directory ? path_join(path, "model.safetensors") : string_copy(path);
+    bool good = directory && read_from(file, directory, weights, tokenizer, error);
+    free(weights);
     free(directory);
-    return read;
+    return good;
 }
 
 /* ---- writing ---- */
@@ -128,7 +125,21 @@ static char *config_text(const Model *model) {
     return json_finish(root, 3);
 }
 
-static bool write_files(const ModelFile *file, const char *directory, Error *error) {
+/* Which tokens begin and end a text is not written: reading finds <|endoftext|>, or the first one. */
+static void check_ends(ModelFile *file) {
+    if (!file->tokenizer.bpe) return;
+    ModelTokenizer again;
+    model_tokenizer_take(&again, file->tokenizer.bpe, NULL);
+    if (again.start != file->tokenizer.start || again.end_count != file->tokenizer.end_count ||
+        again.ends[0] != file->tokenizer.ends[0])
+        model_file_warn(file,
+                        "its texts begin and end with other tokens than <|endoftext|> or the first "
+                        "special one, and that is lost");
+}
+
+static bool write_model(ModelFile *file, const char *directory, bool half, Error *error) {
+    (void)half;
+    check_ends(file);
     char *text = config_text(file->model);
     char *config = path_join(directory, "config.json");
     char *weights = path_join(directory, "model.safetensors");
@@ -149,24 +160,14 @@ static bool write_files(const ModelFile *file, const char *directory, Error *err
     return written;
 }
 
-/* Which tokens begin and end a text is not written: reading finds <|endoftext|>, or the first one. */
-static void check_ends(ModelFile *file) {
-    if (!file->tokenizer.bpe) return;
-    ModelTokenizer again;
-    model_tokenizer_take(&again, file->tokenizer.bpe, NULL);
-    if (again.start != file->tokenizer.start || again.end_count != file->tokenizer.end_count ||
-        again.ends[0] != file->tokenizer.ends[0])
-        model_file_warn(file,
-                        "its texts begin and end with other tokens than <|endoftext|> or the first "
-                        "special one, and that is lost");
+/* A config.json of ours has the object "model". */
+static bool detect(const ModelClues *clues) {
+    if (clues->config) return json_get(clues->config, "model") != NULL;
+    return path_ends_with(clues->path, ".safetensors");
 }
 
-bool tinylm_write(ModelFile *file, const char *path, Error *error) {
-    DirectoryWriter writer;
-    if (!directory_writer_open(&writer, path, error)) return false;
-    check_ends(file);
-    if (write_files(file, writer.temporary_path, error))
-        return directory_writer_commit(&writer, error);
-    directory_writer_abort(&writer);
-    return false;
-}
+const ModelFormat tinylm_format = {.name = "tinylm",
+                                   .is_directory = true,
+                                   .detect = detect,
+                                   .read = read_model,
+                                   .write = write_model};

@@ -63,7 +63,7 @@ static bool list_tensors(Listing *listing, const char *path, const ModelFile *mo
     if (is_gguf) {
         if (!gguf_open(&listing->gguf, path, error)) return false;
         list_file(listing, &listing->gguf.tensors);
-    } else if (model && model->format == MODEL_LLAMA2C) {
+    } else if (model && model->format == &llama2c_format) {
         list_model(listing, model->model);
     } else {
         if (!safetensors_shards_open(&listing->shards, path, error)) return false;
@@ -146,7 +146,7 @@ static int print_values(const Listing *listing, const char *name, const char *pa
 static void print_model(const ModelFile *file) {
     const ModelConfig *config = &file->model->config;
     char *text = json_finish(keys_write(model_keys, config), 2);
-    printf("format: %s\nmodel: %s", model_format_name(file->format), text);
+    printf("format: %s\nmodel: %s", file->format->name, text);
     free(text);
     int64_t total = parameters_total(&file->model->parameters);
     int64_t table = config->vocab_size * config->d_model;

@@ -50,34 +50,35 @@ static void add_ends(ModelFile *file, GgufWriter *writer) {
                         tokenizer->end_count, END_KEY_COUNT);
 }
 
-static bool read_model(ModelFile *file, const Gguf *gguf, const char *path, Error *error) {
-    ModelConfig config;
-    if (!check_whole(gguf, path, error) || !gguf_tokenizer_read(file, gguf, path, error) ||
-        !gguf_config_read(file, gguf, &config, path, error))
-        return false;
+static bool read_gguf(ModelFile *file, const Gguf *gguf, const char *path, const char *tokenizer,
+                      Error *error) {
     static const char *const others[] = {"rope_freqs.weight", NULL};
+    ModelConfig config;
     WeightSource source = {&gguf->tensors, path, llama_gguf_name, others, false};
+    if (!check_whole(gguf, path, error) || !gguf_config_read(file, gguf, &config, path, error) ||
+        !(tokenizer ? model_file_load_tokenizer(file, tokenizer, NULL, error)
+                    : gguf_tokenizer_read(file, gguf, path, error)))
+        return false;
     file->model = model_create(&config, true, error);
     if (!file->model || !model_weights_take(file->model, &source, error)) return false;
     read_ends(file, gguf);
     return true;
 }
 
-bool gguf_model_parse(ModelFile *file, const void *data, size_t size, const char *name,
-                      Error *error) {
+static bool parse(ModelFile *file, const void *data, size_t size, const char *path, Error *error) {
     Gguf gguf;
-    if (!gguf_parse(&gguf, data, size, name, error)) return false;
-    bool read = read_model(file, &gguf, name, error);
+    if (!gguf_parse(&gguf, data, size, path, error)) return false;
+    bool good = read_gguf(file, &gguf, path, NULL, error);
     gguf_close(&gguf);
-    return read;
+    return good;
 }
 
-bool gguf_model_read(ModelFile *file, const char *path, Error *error) {
-    MappedFile map;
-    if (!file_map(&map, path, error)) return false;
-    bool read = gguf_model_parse(file, map.data, map.size, path, error);
-    file_unmap(&map);
-    return read;
+static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
+    Gguf gguf;
+    if (!gguf_open(&gguf, path, error)) return false;
+    bool good = read_gguf(file, &gguf, path, tokenizer, error);
+    gguf_close(&gguf);
+    return good;
 }
 
 /* ---- writing ---- */
@@ -112,42 +113,56 @@ static bool fits_half(const Model *model, const char *path, Error *error) {
     return true;
 }
 
-static bool write_model(const ModelFile *file, GgufWriter *writer, const char *path, bool half,
-                        Error *error) {
-    const Model *model = file->model;
-    int64_t pairs = model->config.d_model / model->config.num_heads / 2;
-    bool scaled = model->config.position.scaling.type == ROPE_SCALING_LLAMA3;
-    real *values = llama_values(model, LAYOUT_INTERLEAVED);
-    real *factors = scaled ? rope_factors(&model->config) : NULL;
-    if (scaled) gguf_add_tensor(writer, "rope_freqs.weight", NUMBER_F32, 1, &pairs, factors);
-    for (int64_t i = 0; i < model->parameters.part_count; i++) {
-        const Parameter *part = &model->parameters.parts[i];
-        char name[WEIGHT_NAME_SIZE];
-        llama_gguf_name(part->name, name);
-        /* llama.cpp wants vectors in float32 whatever the matrices are */
-        uint32_t type = half && part->rank == 2 ? NUMBER_F16 : NUMBER_F32;
-        gguf_add_tensor(writer, name, type, part->rank, part->shape, values + part->offset);
-    }
-    bool written = gguf_write(writer, path, error);
-    free(factors);
-    free(values);
-    return written;
-}
-
-bool gguf_model_write(ModelFile *file, const char *path, bool half, Error *error) {
+static bool check(const ModelFile *file, const char *path, bool half, Error *error) {
     const ModelConfig *config = &file->model->config;
     if (!llama_check(config, path, error)) return false;
     if (config->position.scaling.type == ROPE_SCALING_DYNAMIC_NTK)
         return error_set(error, "%s: GGUF has no dynamic NTK scaling of positions", path);
     if (config->d_model / config->num_heads < 2)
         return error_set(error, "%s: heads of one element have no positions in GGUF", path);
-    if (half && !fits_half(file->model, path, error)) return false;
+    return !half || fits_half(file->model, path, error);
+}
+
+static bool write_model(ModelFile *file, const char *path, bool half, Error *error) {
+    const Model *model = file->model;
+    const ModelConfig *config = &model->config;
+    bool scaled = config->position.scaling.type == ROPE_SCALING_LLAMA3;
+    real *values = llama_values(model, LAYOUT_INTERLEAVED);
+    real *factors = scaled ? rope_factors(config) : NULL;
+    int64_t pairs = config->d_model / config->num_heads / 2;
     GgufWriter *writer = gguf_writer_new();
     gguf_config_write(writer, config);
     gguf_add_uint32(writer, "general.file_type", half ? 1 : 0);
     gguf_tokenizer_write(file, writer);
     add_ends(file, writer);
-    bool written = write_model(file, writer, path, half, error);
+    if (scaled) gguf_add_tensor(writer, "rope_freqs.weight", NUMBER_F32, 1, &pairs, factors);
+    for (int64_t i = 0; i < model->parameters.part_count; i++) {
+        const Parameter *part = &model->parameters.parts[i];
+        char name[WEIGHT_NAME_SIZE];
+        llama_gguf_name(part->name, name);
+        /* llama.cpp wants vectors in float32 whatever the matrices are */
+        NumberType type = half && part->rank == 2 ? NUMBER_F16 : NUMBER_F32;
+        gguf_add_tensor(writer, name, type, part->rank, part->shape, values + part->offset);
+    }
+    bool written = gguf_write(writer, path, error);
     gguf_writer_free(writer);
+    free(factors);
+    free(values);
     return written;
 }
+
+/* ---- the format ---- */
+
+static bool detect(const ModelClues *clues) {
+    return (clues->size >= 4 && memcmp(clues->start, "GGUF", 4) == 0) ||
+           path_ends_with(clues->path, ".gguf");
+}
+
+const ModelFormat gguf_format = {.name = "gguf",
+                                 .ending = ".gguf",
+                                 .has_f16 = true,
+                                 .detect = detect,
+                                 .read = read_model,
+                                 .parse = parse,
+                                 .check = check,
+                                 .write = write_model};

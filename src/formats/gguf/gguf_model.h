@@ -3,7 +3,7 @@
 #define TINYLM_FORMATS_GGUF_MODEL_H
 
 #include "formats/gguf/gguf.h"
-#include "formats/model_file.h"
+#include "formats/model_format.h"
 
 /* tokenizer.ggml.token_type */
 enum {

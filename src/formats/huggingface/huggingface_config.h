@@ -1,9 +1,9 @@
-/* The config.json of a Hugging Face directory. */
+/* The config.json of a Hugging Face directory, and how such a directory is written. */
 #ifndef TINYLM_FORMATS_HUGGINGFACE_CONFIG_H
 #define TINYLM_FORMATS_HUGGINGFACE_CONFIG_H
 
 #include "base/json.h"
-#include "formats/model_file.h"
+#include "formats/model_format.h"
 
 /* What transformers calls the kinds of RoPE scaling, by RopeScalingType; NULL: it has no such kind. */
 extern const char *const huggingface_rope_types[ROPE_SCALING_LLAMA3 + 1];
@@ -14,5 +14,8 @@ extern const char *const huggingface_rope_types[ROPE_SCALING_LLAMA3 + 1];
  * not change the computation; `path` stands for the file. Warns of what transformers ignores. */
 bool huggingface_config_read(ModelFile *file, const cJSON *json, const char *path,
                              ModelConfig *config, Error *error);
+
+/* Writes the files of a LlamaForCausalLM: see ModelFormat. */
+bool huggingface_write(ModelFile *file, const char *directory, bool half, Error *error);
 
 #endif

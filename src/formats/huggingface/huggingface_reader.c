@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "formats/huggingface/huggingface_config.h"
 #include "formats/llama/llama.h"
-#include "formats/model_file.h"
 #include "formats/huggingface/safetensors_shards.h"
 
 /* ---- tensors ---- */
@@ -121,30 +120,44 @@ static bool read_ends(ModelFile *file, const char *directory, const cJSON *confi
 /* A tokenizer of another kind than ours leaves the model usable with ids. */
 static void read_tokenizer(ModelFile *file, const char *directory, const cJSON *config) {
     Error error = {""};
-    Tokenizer *bpe = tokenizer_load(directory, &error);
-    if (!bpe) {
+    if (!model_file_load_tokenizer(file, directory, NULL, &error))
         model_file_warn(file, "its tokenizer cannot be used, only ids can: %s", error.message);
-        return;
-    }
-    model_tokenizer_take(&file->tokenizer, bpe, NULL);
     int64_t start;
     if (json_whole(json_get(config, "bos_token_id"), &start))
         model_tokenizer_set_start(&file->tokenizer, start);
 }
 
-bool huggingface_read(ModelFile *file, const char *path, Error *error) {
+static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
     ModelConfig config;
     char *directory = directory_exists(path) ? string_copy(path) : path_directory(path);
     char *config_path = path_join(directory, "config.json");
     cJSON *json = json_read(config_path, MODEL_CONFIG_LIMIT, error);
-    bool read = json && huggingface_config_read(file, json, config_path, &config, error) &&
-                read_weights(file, path, &config, error);
-    if (read) {
-        read_tokenizer(file, directory, json);
-        read = read_ends(file, directory, json, error);
-    }
+    bool good = json && huggingface_config_read(file, json, config_path, &config, error) &&
+                read_weights(file, path, &config, error) &&
+                (!tokenizer || model_file_load_tokenizer(file, tokenizer, NULL, error));
+    if (good && !tokenizer) read_tokenizer(file, directory, json);
+    good = good && read_ends(file, directory, json, error);
     cJSON_Delete(json);
     free(config_path);
     free(directory);
-    return read;
+    return good;
 }
+
+/* ---- the format ---- */
+
+static bool detect(const ModelClues *clues) {
+    return json_get(clues->config, "model_type") || json_get(clues->config, "architectures");
+}
+
+static bool check(const ModelFile *file, const char *path, bool half, Error *error) {
+    (void)half;
+    return llama_check(&file->model->config, path, error);
+}
+
+const ModelFormat huggingface_format = {.name = "hf",
+                                        .ending = "-hf",
+                                        .is_directory = true,
+                                        .detect = detect,
+                                        .read = read_model,
+                                        .check = check,
+                                        .write = huggingface_write};

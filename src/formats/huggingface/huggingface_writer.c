@@ -4,11 +4,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "formats/directory_writer.h"
 #include "formats/huggingface/huggingface_config.h"
 #include "formats/llama/llama.h"
 #include "formats/llama/llama_keys.h"
-#include "formats/model_file.h"
 
 /* transformers' "dynamic" takes the trained length from max_position_embeddings and goes beyond it by
  * itself, so that the length our model reaches has no place there. */
@@ -117,20 +115,9 @@ static bool write_text(const ModelFile *file, const char *directory, const char 
     return written;
 }
 
-static bool write_files(const ModelFile *file, const char *directory, Error *error) {
-    return write_text(file, directory, "config.json", config_text, error) &&
-           write_text(file, directory, "generation_config.json", generation_text, error) &&
-           (!file->tokenizer.bpe ||
-            (write_text(file, directory, "tokenizer_config.json", tokenizer_config_text, error) &&
-             tokenizer_save(file->tokenizer.bpe, directory, error))) &&
-           write_weights(file->model, directory, error);
-}
-
-bool huggingface_write(ModelFile *file, const char *directory, Error *error) {
+bool huggingface_write(ModelFile *file, const char *directory, bool half, Error *error) {
+    (void)half;
     const ModelConfig *config = &file->model->config;
-    DirectoryWriter writer;
-    if (!llama_check(config, directory, error)) return false;
-    if (!directory_writer_open(&writer, directory, error)) return false;
     int64_t max_positions = stored_config(config).context_length;
     if (max_positions != config->context_length)
         model_file_warn(file,
@@ -140,8 +127,10 @@ bool huggingface_write(ModelFile *file, const char *directory, Error *error) {
     if (file->tokenizer.pieces)
         model_file_warn(file, "the llama2.c tokenizer is not written: only byte-level BPE is "
                               "converted to Hugging Face's format");
-    if (write_files(file, writer.temporary_path, error))
-        return directory_writer_commit(&writer, error);
-    directory_writer_abort(&writer);
-    return false;
+    return write_text(file, directory, "config.json", config_text, error) &&
+           write_text(file, directory, "generation_config.json", generation_text, error) &&
+           (!file->tokenizer.bpe ||
+            (write_text(file, directory, "tokenizer_config.json", tokenizer_config_text, error) &&
+             tokenizer_save(file->tokenizer.bpe, directory, error))) &&
+           write_weights(file->model, directory, error);
 }

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "formats/llama/llama.h"
 #include "formats/llama/llama_keys.h"
-#include "formats/model_file.h"
+#include "formats/model_format.h"
 
 /* In the order of the first rows of llama_keys. */
 typedef int32_t Header[LLAMA_HEADER];
@@ -110,8 +110,7 @@ static void read_tensor(void *context, const Model *model, const Parameter *part
 
 /* "DIR/stories-tokenizer.bin" for DIR/stories.bin, to be freed. */
 static char *own_tokenizer_path(const char *model_path) {
-    size_t length = strlen(model_path);
-    if (length > 4 && strcmp(model_path + length - 4, ".bin") == 0) length -= 4;
+    size_t length = strlen(model_path) - (path_ends_with(model_path, ".bin") ? 4 : 0);
     return string_format("%.*s-tokenizer.bin", (int)length, model_path);
 }
 
@@ -136,7 +135,7 @@ static void find_tokenizer(ModelFile *file) {
     free(directory);
 }
 
-bool llama2c_parse(ModelFile *file, const void *data, size_t size, const char *name, Error *error) {
+static bool parse(ModelFile *file, const void *data, size_t size, const char *name, Error *error) {
     ModelConfig config;
     if (!read_config(data, size, &config, name, error)) return false;
     file->model = model_create(&config, true, error);
@@ -148,12 +147,12 @@ bool llama2c_parse(ModelFile *file, const void *data, size_t size, const char *n
     return true;
 }
 
-bool llama2c_read(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
+static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
     MappedFile map;
     if (!file_map(&map, path, error)) return false;
-    bool read = llama2c_parse(file, map.data, map.size, path, error);
+    bool good = parse(file, map.data, map.size, path, error);
     file_unmap(&map);
-    if (!read) return false;
+    if (!good) return false;
     if (!tokenizer) {
         find_tokenizer(file);
         return true;
@@ -276,7 +275,9 @@ static void write_tensor(void *context, const Model *model, const Parameter *par
     }
 }
 
-static bool check(const ModelConfig *config, const char *path, Error *error) {
+static bool check(const ModelFile *file, const char *path, bool half, Error *error) {
+    (void)half;
+    const ModelConfig *config = &file->model->config;
     if (!llama_check(config, path, error)) return false;
     if (config->position.base != THETA || config->position.scaling.type != ROPE_SCALING_NONE)
         return error_set(error,
@@ -289,7 +290,7 @@ static bool check(const ModelConfig *config, const char *path, Error *error) {
     return true;
 }
 
-static bool write_model(const ModelFile *file, Output *output, const char *path, Error *error) {
+static bool write_numbers(const ModelFile *file, Output *output, const char *path, Error *error) {
     const ModelConfig *config = &file->model->config;
     Header header;
     for (int i = 0; i < LLAMA_HEADER; i++) header[i] = (int32_t)*header_field(config, i);
@@ -337,21 +338,21 @@ static bool place_tokenizer(ModelFile *file, const char *own, Error *error) {
  * gets its final name after it. Nothing stays when one of them cannot be written. */
 static bool write_files(ModelFile *file, Output *output, const Llama2cTokenizer *pieces,
                         const char *path, Error *error) {
-    if (!pieces) return write_model(file, output, path, error);
+    if (!pieces) return write_numbers(file, output, path, error);
     char *own = own_tokenizer_path(path);
     bool written = llama2c_tokenizer_write(pieces, own, error);
     if (written) {
-        written = write_model(file, output, path, error) && place_tokenizer(file, own, error);
+        written = write_numbers(file, output, path, error) && place_tokenizer(file, own, error);
         if (!written) unlink(own);
     }
     free(own);
     return written;
 }
 
-bool llama2c_write(ModelFile *file, const char *path, Error *error) {
+static bool write_model(ModelFile *file, const char *path, bool half, Error *error) {
+    (void)half;
     const ModelTokenizer *tokenizer = &file->tokenizer;
     Output output = {.row_count = file->model->config.vocab_size};
-    if (!check(&file->model->config, path, error)) return false;
     if (tokenizer->end_count > 1)
         model_file_warn(
             file, "its texts end with any of %d tokens; llama2.c has one, the others are lost",
@@ -376,3 +377,17 @@ bool llama2c_write(ModelFile *file, const char *path, Error *error) {
     free(rows);
     return good;
 }
+
+/* ---- the format ---- */
+
+static bool detect(const ModelClues *clues) {
+    return clues->start && path_ends_with(clues->path, ".bin");
+}
+
+const ModelFormat llama2c_format = {.name = "llama2c",
+                                    .ending = ".bin",
+                                    .detect = detect,
+                                    .read = read_model,
+                                    .parse = parse,
+                                    .check = check,
+                                    .write = write_model};
