@@ -66,7 +66,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
 # The cache of tokenizers and ids is named after the code that makes them, too.
-CODERS := $(wildcard src/tokenizer/*.[ch])
+CODERS := $(wildcard src/tokenizer/*.[ch] src/tokenizer/*/*.[ch])
 $(BUILD)/src/training/corpus.o: $(CODERS)
 $(BUILD)/src/training/corpus.o: \
     CFLAGS_ALL += -DTOKENIZER_CODE=$(shell cat $(CODERS) | cksum | cut -d' ' -f1)u

@@ -2,8 +2,8 @@
  * refused with a reason. */
 #include "tokenizer_helpers.h"
 
-#include "tokenizer/byte_alphabet.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/files/byte_alphabet.h"
+#include "tokenizer/files/tokenizer_files.h"
 
 static FileText file_text(const char *text) {
     return (FileText){"file", text, strlen(text)};

@@ -1,6 +1,6 @@
 /* ./tokenize: everything about the tokenizer, one subcommand each. */
 #include "commands/interrupt.h"
-#include "commands/tokenize_commands.h"
+#include "commands/tokenize/tokenize_commands.h"
 
 int main(int argc, char **argv) {
     static const Subcommand table[] = {

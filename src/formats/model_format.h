@@ -6,7 +6,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/error.h"
-#include "formats/model_tokenizer.h"
+#include "tokenizer/model_tokenizer.h"
 #include "model/transformer.h"
 
 enum { MODEL_CONFIG_LIMIT = 1 << 24 }; /* bytes of a config.json */

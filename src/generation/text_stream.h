@@ -4,7 +4,7 @@
 #ifndef TINYLM_GENERATION_TEXT_STREAM_H
 #define TINYLM_GENERATION_TEXT_STREAM_H
 
-#include "formats/model_tokenizer.h"
+#include "tokenizer/model_tokenizer.h"
 #include "tokenizer/decoder.h"
 
 typedef struct TextStream {

@@ -1,4 +1,4 @@
-#include "formats/llama2c_tokenizer.h"
+#include "tokenizer/pieces/llama2c_tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tokenizer/pretokenizer.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/files/tokenizer_files.h"
 
 enum { LONGEST_TOKEN = 4096 };
 

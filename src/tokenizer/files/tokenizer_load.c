@@ -4,8 +4,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "tokenizer/byte_alphabet.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/files/byte_alphabet.h"
+#include "tokenizer/files/tokenizer_files.h"
 
 enum { LARGEST_FILE = 1 << 30 };
 

@@ -1,4 +1,4 @@
-#include "formats/model_tokenizer.h"
+#include "tokenizer/model_tokenizer.h"
 
 void model_tokenizer_free(ModelTokenizer *tokenizer) {
     tokenizer_free(tokenizer->bpe);

@@ -1,9 +1,9 @@
 /* The tokenizer that comes with a model, whichever of the two kinds it is: byte-level BPE (ours,
  * Hugging Face, GGUF "gpt2") or the scored pieces of llama2.c (also GGUF "llama"). */
-#ifndef TINYLM_FORMATS_MODEL_TOKENIZER_H
-#define TINYLM_FORMATS_MODEL_TOKENIZER_H
+#ifndef TINYLM_TOKENIZER_MODEL_TOKENIZER_H
+#define TINYLM_TOKENIZER_MODEL_TOKENIZER_H
 
-#include "formats/llama2c_tokenizer.h"
+#include "tokenizer/pieces/llama2c_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
 enum { MODEL_MOST_ENDS = 32 };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "commands/tokenize_commands.h"
+#include "commands/tokenize/tokenize_commands.h"
 
 Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *error) {
     Tokenizer *tokenizer = tokenizer_load(path, error);

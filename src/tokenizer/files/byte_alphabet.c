@@ -1,4 +1,4 @@
-#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/files/byte_alphabet.h"
 
 #include "tokenizer/unicode.h"
 

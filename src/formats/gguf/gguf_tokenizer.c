@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/gguf/gguf_model.h"
-#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/files/byte_alphabet.h"
 
 /* SentencePiece writes a blank as U+2581. */
 static const char BLANK[] = "\xe2\x96\x81";

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/printable.h"
-#include "commands/tokenize_commands.h"
+#include "commands/tokenize/tokenize_commands.h"
 #include "tokenizer/merger.h"
 #include "tokenizer/pretokenizer.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 #include "base/printable.h"
-#include "commands/tokenize_commands.h"
+#include "commands/tokenize/tokenize_commands.h"
 
 /* How often each id occurs. */
 typedef struct Usage {

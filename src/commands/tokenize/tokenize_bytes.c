@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "commands/tokenize_commands.h"
+#include "commands/tokenize/tokenize_commands.h"
 #include "tokenizer/unicode.h"
 
 static void print_padded(const char *text, int width) {

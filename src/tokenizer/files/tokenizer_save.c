@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/files/byte_alphabet.h"
 #include "tokenizer/merger.h"
 #include "tokenizer/tokenizer.h"
 

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/printable.h"
-#include "commands/tokenize_commands.h"
+#include "commands/tokenize/tokenize_commands.h"
 #include "formats/npy.h"
 #include "tokenizer/decoder.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/files/tokenizer_files.h"
 
 static const cJSON *member(const cJSON *object, const char *name) {
     const cJSON *found = json_get(object, name);

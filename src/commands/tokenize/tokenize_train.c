@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/printable.h"
-#include "commands/tokenize_commands.h"
+#include "commands/tokenize/tokenize_commands.h"
 #include "tokenizer/bpe_trainer.h"
 
 static void print_progress(void *context, int64_t vocab_size, int64_t wanted) {
