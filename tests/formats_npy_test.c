@@ -137,7 +137,7 @@ static void test_refusals(void **state) {
         {"{'descr': '<u2x', 'fortran_order': False, 'shape': (3,), }", "<u2x"},
         {"{'descr': [('a', '<u2')], 'fortran_order': False, 'shape': (3,), }", "type"},
         {"{'descr': '<u2', 'fortran_order': True, 'shape': (3,), }", "Fortran"},
-        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3, 1), }", "(3, 1)"},
+        {"{'descr': '<u2', 'fortran_order': False, 'shape': (3, 1), }", "(3,1)"},
         {"{'descr': '<u2', 'fortran_order': False, 'shape': (), }", "shape"},
         {"{'descr': '<u2', 'fortran_order': False, 'shape': 3, }", "shape"},
         {"{'descr': '<u2', 'fortran_order': False, 'shape': (-3,), }", "shape"},

@@ -7,64 +7,57 @@
 
 /* ---- checksum ---- */
 
-/* FNV-1a over 64-bit words of bytes that come in pieces of any size. */
-typedef struct Checksum {
-    uint64_t hash;
-    uint8_t pending[8];
-    size_t pending_count;
-} Checksum;
-
-#define CHECKSUM_START                                                                             \
-    { .hash = UINT64_C(0xcbf29ce484222325) }
-
-static uint64_t checksum_word(uint64_t hash, const uint8_t *bytes) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return (hash ^ word) * UINT64_C(0x100000001b3);
-}
-
-static void checksum_add(Checksum *sum, const void *data, size_t size) {
-    const uint8_t *bytes = data;
-    while (size > 0 && sum->pending_count > 0) {
-        sum->pending[sum->pending_count++] = *bytes++;
-        size--;
-        if (sum->pending_count < 8) continue;
-        sum->hash = checksum_word(sum->hash, sum->pending);
-        sum->pending_count = 0;
-    }
-    uint64_t hash = sum->hash;
-    for (; size >= 8; size -= 8, bytes += 8) hash = checksum_word(hash, bytes);
-    sum->hash = hash;
-    while (size-- > 0) sum->pending[sum->pending_count++] = *bytes++;
-}
-
-static void checksum_digits(Checksum *sum, char digits[17]) {
-    static const uint8_t zeros[8];
-    checksum_add(sum, zeros, (8 - sum->pending_count) % 8);
-    snprintf(digits, 17, "%016llx", (unsigned long long)sum->hash);
-}
-
 /* How a file with a checksum begins, after the length: the digits are always at the same place. */
 static const char CHECKSUM_PREFIX[] = "{\"__metadata__\":{\"checksum\":\"";
 enum { CHECKSUM_AT = 8 + sizeof CHECKSUM_PREFIX - 1, CHECKSUM_DIGITS = 16 };
 static const char NO_DIGITS[] = "0000000000000000";
 
+/* The digits of a whole file, see safetensors_write. With `forget` data is a map whose pages stop counting
+ * as memory once they are read. */
+static void checksum_digits(const uint8_t *data, size_t size, bool forget,
+                            char digits[CHECKSUM_DIGITS + 1]) {
+    enum { PART = 1 << 22, START = (CHECKSUM_AT + CHECKSUM_DIGITS + 7) / 8 * 8 };
+    uint64_t hash = UINT64_C(0xcbf29ce484222325), word;
+    uint8_t start[START] = {0};
+    memcpy(start, data, size < START ? size : START);
+    memcpy(start + CHECKSUM_AT, NO_DIGITS, CHECKSUM_DIGITS);
+    for (size_t at = 0; at < size; at += sizeof word) {
+        word = 0;
+        memcpy(&word, at < START ? start + at : data + at, size - at < 8 ? size - at : 8);
+        hash = (hash ^ word) * UINT64_C(0x100000001b3);
+        if (forget && (at + sizeof word) % PART == 0)
+            file_forget(data + at + sizeof word - PART, PART);
+    }
+    snprintf(digits, CHECKSUM_DIGITS + 1, "%016llx", (unsigned long long)hash);
+}
+
 bool safetensors_verify(const Safetensors *file, Error *error) {
+    char digits[CHECKSUM_DIGITS + 1];
     if (file->size < CHECKSUM_AT + CHECKSUM_DIGITS ||
         memcmp(file->data + 8, CHECKSUM_PREFIX, sizeof CHECKSUM_PREFIX - 1) != 0)
         return error_set(error,
                          "%s: has no checksum; it was not written by this program or is damaged",
                          file->path);
-    Checksum sum = CHECKSUM_START;
-    size_t after = CHECKSUM_AT + CHECKSUM_DIGITS;
-    checksum_add(&sum, file->data, CHECKSUM_AT);
-    checksum_add(&sum, NO_DIGITS, CHECKSUM_DIGITS);
-    checksum_add(&sum, file->data + after, file->size - after);
-    char digits[17];
-    checksum_digits(&sum, digits);
+    checksum_digits(file->data, file->size, false, digits);
     if (memcmp(file->data + CHECKSUM_AT, digits, CHECKSUM_DIGITS) != 0)
         return error_set(error, "%s: its checksum does not match its content; the file is damaged",
                          file->path);
+    return true;
+}
+
+/* Puts the checksum of what was written so far into its place. A failed write is for commit to tell. */
+static bool add_checksum(FileWriter *writer, Error *error) {
+    MappedFile map;
+    char digits[CHECKSUM_DIGITS + 1];
+    if (fflush(writer->stream) != 0) return true;
+    if (!file_map(&map, writer->temporary_path, error)) return false;
+    checksum_digits(map.data, map.size, true, digits);
+    file_unmap(&map);
+    /* a failed seek leaves the zeros, which must not pass for success */
+    if (fseek(writer->stream, CHECKSUM_AT, SEEK_SET) != 0)
+        return error_set(error, "%s: cannot be written: no seeking there; nothing was changed",
+                         writer->path);
+    fwrite(digits, 1, CHECKSUM_DIGITS, writer->stream);
     return true;
 }
 
@@ -120,12 +113,6 @@ static char *make_header(const StoredTensor *order, int64_t count, const char *c
     return padded;
 }
 
-static void put(FILE *stream, Checksum *sum, const void *data, size_t size) {
-    if (size == 0) return;
-    fwrite(data, 1, size, stream);
-    if (sum) checksum_add(sum, data, size);
-}
-
 bool safetensors_write(const char *path, const StoredTensor *items, int64_t count,
                        const char *const (*metadata)[2], int metadata_count, bool checksum,
                        const char *keep_previous, Error *error) {
@@ -135,20 +122,16 @@ bool safetensors_write(const char *path, const StoredTensor *items, int64_t coun
         free(order);
         return false;
     }
-    char *header = make_header(order, count, metadata, metadata_count, checksum), digits[17];
-    Checksum sum = CHECKSUM_START, *adding = checksum ? &sum : NULL;
+    char *header = make_header(order, count, metadata, metadata_count, checksum);
     uint64_t length = strlen(header);
-    put(writer.stream, adding, &length, sizeof length);
-    put(writer.stream, adding, header, length);
-    for (int64_t i = 0; i < count; i++) put(writer.stream, adding, order[i].data, order[i].bytes);
+    fwrite(&length, sizeof length, 1, writer.stream);
+    fwrite(header, 1, length, writer.stream);
+    for (int64_t i = 0; i < count; i++)
+        if (order[i].bytes > 0) fwrite(order[i].data, 1, order[i].bytes, writer.stream);
     free(order);
     free(header);
-    if (!checksum) return file_writer_commit(&writer, keep_previous, error);
-    checksum_digits(&sum, digits);
-    if (fseek(writer.stream, CHECKSUM_AT, SEEK_SET) == 0) {
-        fwrite(digits, 1, CHECKSUM_DIGITS, writer.stream);
+    if (!checksum || add_checksum(&writer, error))
         return file_writer_commit(&writer, keep_previous, error);
-    }
     file_writer_abort(&writer);
-    return error_set(error, "%s: cannot be written: no seeking there; nothing was changed", path);
+    return false;
 }

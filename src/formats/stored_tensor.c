@@ -88,6 +88,20 @@ bool stored_tensor_to_real(const StoredTensor *tensor, real *out) {
     return true;
 }
 
+void write_reals(FILE *stream, NumberType type, const real *values, int64_t count) {
+    enum { PART = 4096 }; /* stays in cache */
+    float floats[PART];
+    uint16_t halves[PART];
+    for (int64_t start = 0; start < count; start += PART) {
+        size_t part = count - start < PART ? (size_t)(count - start) : PART;
+        for (size_t i = 0; i < part; i++) {
+            floats[i] = (float)values[start + (int64_t)i];
+            halves[i] = type == NUMBER_F16 ? half_from_float(floats[i]) : 0;
+        }
+        fwrite(type == NUMBER_F16 ? (void *)halves : floats, number_type_size(type), part, stream);
+    }
+}
+
 char *shape_text(int rank, const int64_t *shape) {
     char *text = string_copy(rank ? "" : "a single number");
     for (int i = 0; i < rank; i++) {

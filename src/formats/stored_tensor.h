@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "base/real.h"
@@ -59,6 +60,9 @@ bool stored_tensor_measure(StoredTensor *tensor);
  * rounded to nearest when real is float; the other three are exact. */
 bool stored_tensor_to_real(const StoredTensor *tensor, real *out);
 bool stored_tensor_is_real(const StoredTensor *tensor); /* whether it is of one of the four */
+
+/* Writes numbers as F32 or F16 (rounded to nearest). */
+void write_reals(FILE *stream, NumberType type, const real *values, int64_t count);
 
 /* "4096 x 128", for messages; the caller frees it. */
 char *shape_text(int rank, const int64_t *shape);

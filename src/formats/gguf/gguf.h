@@ -96,7 +96,7 @@ void gguf_array_string(GgufWriter *writer, const char *text, size_t length);
 void gguf_array_int32(GgufWriter *writer, int32_t value);
 void gguf_array_float32(GgufWriter *writer, float value);
 /* `type` is F32 or F16 (rounded to nearest); shape slowest first; data real [product of shape]. */
-void gguf_add_tensor(GgufWriter *writer, const char *name, uint32_t type, int rank,
+void gguf_add_tensor(GgufWriter *writer, const char *name, NumberType type, int rank,
                      const int64_t *shape, const real *data);
 /* Complete or not at all. The writer stays usable and must still be freed. */
 bool gguf_write(const GgufWriter *writer, const char *path, Error *error);

@@ -18,18 +18,17 @@ static ModelConfig stored_config(const ModelConfig *model) {
     return config;
 }
 
-/* Adds the rows of llama_keys for these models; what may be left out and is 0 is left out. */
-static void add_keys(cJSON *object, unsigned models, const ModelConfig *config) {
-    for (const LlamaKey *row = llama_keys; row->allowed; row++) {
-        const Key keys[] = {{row->names[LLAMA_HUGGINGFACE], row->kind, row->offset,
-                             row->fallbacks[LLAMA_HUGGINGFACE], .allowed = row->allowed},
-                            {NULL}};
-        if (!(row->models & models) || !keys->name) continue;
-        cJSON *one = keys_write(keys, config), *value = one->child;
-        if (value)
-            cJSON_AddItemToObject(object, keys->name, cJSON_DetachItemViaPointer(one, value));
-        cJSON_Delete(one);
-    }
+/* The rows of llama_keys for these models as an object. */
+static cJSON *keys_object(unsigned models, const ModelConfig *config) {
+    Key keys[32] = {{.name = NULL}};
+    int count = 0;
+    for (const LlamaKey *row = llama_keys; row->allowed; row++)
+        if (row->models & models)
+            keys[count++] = (Key){.name = row->names[LLAMA_HUGGINGFACE],
+                                  .kind = row->kind,
+                                  .offset = row->offset,
+                                  .fallback = row->fallbacks[LLAMA_HUGGINGFACE]};
+    return keys_write(keys, config);
 }
 
 static cJSON *id_json(int64_t id) {
@@ -47,34 +46,31 @@ static void add_special_ids(cJSON *root, const ModelTokenizer *tokenizer) {
         cJSON_AddItemToArray(list, id_json(tokenizer->ends[i]));
 }
 
-static char *config_text(const ModelFile *file) {
+static cJSON *config_json(const ModelFile *file) {
     ModelConfig config = stored_config(&file->model->config);
     RopeScalingType scaling = config.position.scaling.type;
     const char *architecture = "LlamaForCausalLM";
-    cJSON *root = cJSON_CreateObject();
+    cJSON *root = keys_object(LLAMA_EVERY, &config), *rope = NULL;
     cJSON_AddItemToObject(root, "architectures", cJSON_CreateStringArray(&architecture, 1));
     cJSON_AddStringToObject(root, "model_type", "llama");
     cJSON_AddStringToObject(root, "torch_dtype", sizeof(real) == 8 ? "float64" : "float32");
-    add_keys(root, LLAMA_EVERY, &config);
     cJSON_AddNumberToObject(root, "head_dim", (double)(config.d_model / config.num_heads));
     cJSON_AddStringToObject(root, "hidden_act", "silu");
     cJSON_AddFalseToObject(root, "attention_bias");
     cJSON_AddFalseToObject(root, "mlp_bias");
-    if (scaling == ROPE_SCALING_NONE) {
-        cJSON_AddNullToObject(root, "rope_scaling");
-    } else {
-        cJSON *object = cJSON_AddObjectToObject(root, "rope_scaling");
-        cJSON_AddStringToObject(object, "rope_type", huggingface_rope_types[scaling]);
-        add_keys(object, LLAMA_SCALING(scaling), &config);
+    if (scaling != ROPE_SCALING_NONE) {
+        rope = keys_object(LLAMA_SCALING(scaling), &config);
+        cJSON_AddStringToObject(rope, "rope_type", huggingface_rope_types[scaling]);
     }
+    cJSON_AddItemToObject(root, "rope_scaling", rope ? rope : cJSON_CreateNull());
     add_special_ids(root, &file->tokenizer);
-    return json_finish(root, 2);
+    return root;
 }
 
-static char *generation_text(const ModelFile *file) {
+static cJSON *generation_json(const ModelFile *file) {
     cJSON *root = cJSON_CreateObject();
     add_special_ids(root, &file->tokenizer);
-    return json_finish(root, 1);
+    return root;
 }
 
 static void add_special_token(cJSON *root, const char *key, const Tokenizer *bpe, int64_t id) {
@@ -86,7 +82,7 @@ static void add_special_token(cJSON *root, const char *key, const Tokenizer *bpe
     free(text);
 }
 
-static char *tokenizer_config_text(const ModelFile *file) {
+static cJSON *tokenizer_json(const ModelFile *file) {
     const Tokenizer *bpe = file->tokenizer.bpe;
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "tokenizer_class", "PreTrainedTokenizerFast");
@@ -94,7 +90,7 @@ static char *tokenizer_config_text(const ModelFile *file) {
     cJSON_AddFalseToObject(root, "clean_up_tokenization_spaces");
     add_special_token(root, "bos_token", bpe, file->tokenizer.start);
     add_special_token(root, "eos_token", bpe, model_tokenizer_end(&file->tokenizer));
-    return json_finish(root, 1);
+    return root;
 }
 
 static bool write_weights(const Model *model, const char *directory, Error *error) {
@@ -106,9 +102,8 @@ static bool write_weights(const Model *model, const char *directory, Error *erro
     return written;
 }
 
-static bool write_text(const ModelFile *file, const char *directory, const char *name,
-                       char *(*make)(const ModelFile *), Error *error) {
-    char *text = make(file), *path = path_join(directory, name);
+static bool write_json(const char *directory, const char *name, cJSON *json, Error *error) {
+    char *text = json_finish(json, 2), *path = path_join(directory, name);
     bool written = file_write(path, text, strlen(text), error);
     free(path);
     free(text);
@@ -127,10 +122,10 @@ bool huggingface_write(ModelFile *file, const char *directory, bool half, Error 
     if (file->tokenizer.pieces)
         model_file_warn(file, "the llama2.c tokenizer is not written: only byte-level BPE is "
                               "converted to Hugging Face's format");
-    return write_text(file, directory, "config.json", config_text, error) &&
-           write_text(file, directory, "generation_config.json", generation_text, error) &&
+    return write_json(directory, "config.json", config_json(file), error) &&
+           write_json(directory, "generation_config.json", generation_json(file), error) &&
            (!file->tokenizer.bpe ||
-            (write_text(file, directory, "tokenizer_config.json", tokenizer_config_text, error) &&
+            (write_json(directory, "tokenizer_config.json", tokenizer_json(file), error) &&
              tokenizer_save(file->tokenizer.bpe, directory, error))) &&
            write_weights(file->model, directory, error);
 }

@@ -7,69 +7,72 @@
 
 #include "model/position_tables.h"
 
-typedef enum LlamaNames { LLAMA_HUGGINGFACE, LLAMA_GGUF } LlamaNames;
-
-/* Tensors of a layer (after "layers.N."), then those of the whole model. */
-static const struct {
-    const char *ours, *theirs[2]; /* by LlamaNames */
-} LAYER_NAMES[] =
-    {
-        {"attn.q_proj.weight", {"self_attn.q_proj.weight", "attn_q.weight"}},
-        {"attn.k_proj.weight", {"self_attn.k_proj.weight", "attn_k.weight"}},
-        {"attn.v_proj.weight", {"self_attn.v_proj.weight", "attn_v.weight"}},
-        {"attn.output_proj.weight", {"self_attn.o_proj.weight", "attn_output.weight"}},
-        {"ln1.weight", {"input_layernorm.weight", "attn_norm.weight"}},
-        {"ffn.w1.weight", {"mlp.gate_proj.weight", "ffn_gate.weight"}},
-        {"ffn.w2.weight", {"mlp.down_proj.weight", "ffn_down.weight"}},
-        {"ffn.w3.weight", {"mlp.up_proj.weight", "ffn_up.weight"}},
-        {"ln2.weight", {"post_attention_layernorm.weight", "ffn_norm.weight"}},
-},
-  MODEL_NAMES[] = {
-      {"token_embeddings.weight", {"model.embed_tokens.weight", "token_embd.weight"}},
-      {"ln_final.weight", {"model.norm.weight", "output_norm.weight"}},
-      {"lm_head.weight", {"lm_head.weight", "output.weight"}},
+/* In the order of llama2.c's files: tensors of a layer (after "layers.N."), each for all layers, stand
+ * between the first and the last two of the whole model. */
+enum { OURS, HUGGINGFACE, GGUF, NAMES };
+static const char *const NAME[][NAMES] = {
+    {"token_embeddings", "model.embed_tokens", "token_embd"},
+    {"ln1", "input_layernorm", "attn_norm"},
+    {"attn.q_proj", "self_attn.q_proj", "attn_q"},
+    {"attn.k_proj", "self_attn.k_proj", "attn_k"},
+    {"attn.v_proj", "self_attn.v_proj", "attn_v"},
+    {"attn.output_proj", "self_attn.o_proj", "attn_output"},
+    {"ln2", "post_attention_layernorm", "ffn_norm"},
+    {"ffn.w1", "mlp.gate_proj", "ffn_gate"},
+    {"ffn.w2", "mlp.down_proj", "ffn_down"},
+    {"ffn.w3", "mlp.up_proj", "ffn_up"},
+    {"ln_final", "model.norm", "output_norm"},
+    {"lm_head", "lm_head", "output"},
 };
-static const char *const LAYER_PREFIX[2] = {"model.layers.", "blk."};
+enum { ROWS = sizeof NAME / sizeof *NAME, QUERIES = 2, KEYS = 3 };
+static const char *const LAYER_PREFIX[NAMES] = {"layers.", "model.layers.", "blk."};
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-/* The part of our name behind "layers.N.", and N; the whole name and -1 for other tensors. */
-static const char *split_name(const char *ours, long *layer) {
-    char *rest;
+/* The row of the table, and N of "layers.N." or -1; ROWS for a tensor that no Llama model has. */
+static int find_row(const char *ours, long *layer) {
+    char *rest = (char *)(uintptr_t)ours;
     *layer = -1;
-    if (strncmp(ours, "layers.", 7) != 0) return ours;
-    *layer = strtol(ours + 7, &rest, 10);
-    return rest + 1;
+    if (strncmp(ours, "layers.", 7) == 0) {
+        *layer = strtol(ours + 7, &rest, 10);
+        rest++;
+    }
+    size_t length = strlen(rest) - strlen(".weight");
+    int row = 0;
+    while (row < ROWS &&
+           (strncmp(NAME[row][OURS], rest, length) != 0 || NAME[row][OURS][length] != '\0'))
+        row++;
+    return row;
 }
 
-static void translate(const char *ours, LlamaNames names, char theirs[WEIGHT_NAME_SIZE]) {
+static void translate(const char *ours, int format, char theirs[WEIGHT_NAME_SIZE]) {
     long layer;
-    const char *rest = split_name(ours, &layer), *found = rest;
-    if (layer >= 0) {
-        for (size_t i = 0; i < COUNT(LAYER_NAMES); i++)
-            if (strcmp(LAYER_NAMES[i].ours, rest) == 0) found = LAYER_NAMES[i].theirs[names];
-        snprintf(theirs, WEIGHT_NAME_SIZE, "%s%ld.%s", LAYER_PREFIX[names], layer, found);
-        return;
-    }
-    for (size_t i = 0; i < COUNT(MODEL_NAMES); i++)
-        if (strcmp(MODEL_NAMES[i].ours, rest) == 0) found = MODEL_NAMES[i].theirs[names];
-    snprintf(theirs, WEIGHT_NAME_SIZE, "%s", found);
+    int row = find_row(ours, &layer);
+    if (row == ROWS)
+        snprintf(theirs, WEIGHT_NAME_SIZE, "%s", ours);
+    else if (layer < 0)
+        snprintf(theirs, WEIGHT_NAME_SIZE, "%s.weight", NAME[row][format]);
+    else
+        snprintf(theirs, WEIGHT_NAME_SIZE, "%s%ld.%s.weight", LAYER_PREFIX[format], layer,
+                 NAME[row][format]);
 }
 
 void llama_huggingface_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]) {
-    translate(ours, LLAMA_HUGGINGFACE, theirs);
+    translate(ours, HUGGINGFACE, theirs);
 }
 
 void llama_gguf_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]) {
-    translate(ours, LLAMA_GGUF, theirs);
+    translate(ours, GGUF, theirs);
 }
 
-int64_t llama_rope_heads(const ModelConfig *config, const char *ours) {
+const Parameter **llama_file_order(const Model *model) {
+    const Parameters *parameters = &model->parameters;
+    const Parameter **order = allocate((size_t)parameters->part_count, sizeof *order);
+    int64_t placed = 0;
     long layer;
-    const char *rest = split_name(ours, &layer);
-    if (layer >= 0 && strcmp(rest, "attn.q_proj.weight") == 0) return config->num_heads;
-    if (layer >= 0 && strcmp(rest, "attn.k_proj.weight") == 0) return config->num_kv_heads;
-    return 0;
+    for (int row = 0; row < ROWS; row++)
+        for (int64_t i = 0; i < parameters->part_count; i++)
+            if (find_row(parameters->parts[i].name, &layer) == row)
+                order[placed++] = &parameters->parts[i];
+    return order;
 }
 
 /* ---- what the formats can hold ---- */
@@ -137,7 +140,9 @@ real *llama_values(const Model *model, PositionLayout layout) {
     real *scratch = allocate((size_t)(d_head * config->d_model), sizeof *scratch);
     for (int64_t i = 0; i < parameters->part_count; i++) {
         const Parameter *part = &parameters->parts[i];
-        int64_t heads = llama_rope_heads(config, part->name);
+        long layer;
+        int row = find_row(part->name, &layer);
+        int64_t heads = row == QUERIES ? config->num_heads : row == KEYS ? config->num_kv_heads : 0;
         for (int64_t h = 0; h < heads; h++)
             reorder_head(values + part->offset + h * d_head * config->d_model, scratch, d_head,
                          config->d_model, layout);

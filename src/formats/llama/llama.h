@@ -22,9 +22,9 @@ ModelConfig llama_stored_config(const ModelConfig *config);
 void llama_huggingface_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]);
 void llama_gguf_name(const char *ours, char theirs[WEIGHT_NAME_SIZE]);
 
-/* The number of heads whose rows RoPE pairs up: num_heads for a q matrix, num_kv_heads for k, 0 for
- * every other tensor. */
-int64_t llama_rope_heads(const ModelConfig *config, const char *ours);
+/* The model's tensors in the order of llama2.c's files, parameters.part_count of them; the caller frees
+ * the list. The last one of a model that is not tied is the head. */
+const Parameter **llama_file_order(const Model *model);
 
 /* A copy of all weights (as model->parameters.values, for the caller to free), with the rows of the
  * q and k matrices in the given order. Row r of a head in half order is row 2r (r < D/2) or

@@ -22,39 +22,13 @@ enum { VOCABULARY = 5 };
 
 static const double THETA = 10000, EPS = 1e-5;
 
-/* The kinds of tensors of a layer in file order. */
-static const char *const LAYER_ORDER[] = {
-    "ln1", "attn.q_proj", "attn.k_proj", "attn.v_proj", "attn.output_proj",
-    "ln2", "ffn.w1",      "ffn.w2",      "ffn.w3",
-};
-enum { LAYER_KINDS = sizeof LAYER_ORDER / sizeof *LAYER_ORDER };
-
-/* ---- the tensors in file order ---- */
-
-/* Calls `visit` for each of the model's tensors in the order of the file, and with NULL for the
- * place of the two tables. */
-typedef void Visitor(void *context, const Model *model, const Parameter *part);
-
-static void visit_tensor(Visitor *visit, void *context, const Model *model, const char *name) {
-    visit(context, model, parameters_find(&model->parameters, name));
-}
-
-static void visit_in_order(const Model *model, Visitor *visit, void *context) {
-    visit_tensor(visit, context, model, "token_embeddings.weight");
-    for (int kind = 0; kind < LAYER_KINDS; kind++)
-        for (int64_t layer = 0; layer < model->config.num_layers; layer++) {
-            char name[WEIGHT_NAME_SIZE];
-            snprintf(name, sizeof name, "layers.%lld.%s.weight", (long long)layer,
-                     LAYER_ORDER[kind]);
-            visit_tensor(visit, context, model, name);
-        }
-    visit_tensor(visit, context, model, "ln_final.weight");
-    visit(context, model, NULL);
-    if (!model->config.tie_embeddings) visit_tensor(visit, context, model, "lm_head.weight");
-}
-
 static int64_t table_size(const ModelConfig *config) {
     return config->context_length * (config->d_model / config->num_heads / 2);
+}
+
+/* The tables stand before the head, or last. */
+static bool is_head(const Parameter *part) {
+    return strcmp(part->name, "lm_head.weight") == 0;
 }
 
 /* ---- reading ---- */
@@ -100,14 +74,6 @@ static bool check_size(const Model *model, size_t bytes, const char *path, Error
                      path, bytes, (unsigned long long)expected);
 }
 
-static void read_tensor(void *context, const Model *model, const Parameter *part) {
-    const uint8_t **at = context;
-    int64_t count = part ? parameter_size(part) : 2 * table_size(&model->config);
-    StoredTensor stored = {.type = NUMBER_F32, .data = *at, .count = count};
-    if (part) stored_tensor_to_real(&stored, model->parameters.values + part->offset);
-    *at += 4 * count;
-}
-
 /* "DIR/stories-tokenizer.bin" for DIR/stories.bin, to be freed. */
 static char *own_tokenizer_path(const char *model_path) {
     size_t length = strlen(model_path) - (path_ends_with(model_path, ".bin") ? 4 : 0);
@@ -143,7 +109,14 @@ static bool parse(ModelFile *file, const void *data, size_t size, const char *na
         !parameters_allocate(&file->model->parameters, error))
         return false;
     const uint8_t *at = (const uint8_t *)data + sizeof(Header);
-    visit_in_order(file->model, read_tensor, &at);
+    const Parameter **order = llama_file_order(file->model);
+    for (int64_t i = 0; i < file->model->parameters.part_count; i++) {
+        if (is_head(order[i])) at += 4 * 2 * table_size(&config);
+        StoredTensor tensor = {.type = NUMBER_F32, .data = at, .count = parameter_size(order[i])};
+        stored_tensor_to_real(&tensor, file->model->parameters.values + order[i]->offset);
+        at += 4 * tensor.count;
+    }
+    free(order);
     return true;
 }
 
@@ -235,16 +208,6 @@ typedef struct Output {
     int64_t rare_row; /* stands in for rows that the model does not have */
 } Output;
 
-static void write_reals(FILE *stream, const real *values, int64_t count) {
-    enum { PART = 4096 };
-    float floats[PART];
-    for (int64_t start = 0; start < count; start += PART) {
-        int64_t part = count - start < PART ? count - start : PART;
-        for (int64_t i = 0; i < part; i++) floats[i] = (float)values[start + i];
-        fwrite(floats, sizeof *floats, (size_t)part, stream);
-    }
-}
-
 static void write_tables(FILE *stream, const ModelConfig *config) {
     int64_t pairs = config->d_model / config->num_heads / 2;
     for (int sine = 0; sine < 2; sine++)
@@ -256,22 +219,16 @@ static void write_tables(FILE *stream, const ModelConfig *config) {
             }
 }
 
-static void write_tensor(void *context, const Model *model, const Parameter *part) {
-    const Output *output = context;
-    if (!part) {
-        write_tables(output->stream, &model->config);
-        return;
-    }
+static void write_tensor(const Output *output, const Parameter *part) {
     const real *values = output->values + part->offset;
-    bool by_id = strcmp(part->name, "token_embeddings.weight") == 0 ||
-                 strcmp(part->name, "lm_head.weight") == 0;
+    bool by_id = is_head(part) || strcmp(part->name, "token_embeddings.weight") == 0;
     if (!by_id || !output->rows) {
-        write_reals(output->stream, values, parameter_size(part));
+        write_reals(output->stream, NUMBER_F32, values, parameter_size(part));
         return;
     }
     for (int64_t i = 0; i < output->row_count; i++) {
         int64_t row = output->rows[i] >= 0 ? output->rows[i] : output->rare_row;
-        write_reals(output->stream, values + row * part->shape[1], part->shape[1]);
+        write_reals(output->stream, NUMBER_F32, values + row * part->shape[1], part->shape[1]);
     }
 }
 
@@ -299,7 +256,13 @@ static bool write_numbers(const ModelFile *file, Output *output, const char *pat
     if (!file_writer_open(&writer, path, error)) return false;
     output->stream = writer.stream;
     fwrite(header, sizeof header, 1, writer.stream);
-    visit_in_order(file->model, write_tensor, output);
+    const Parameter **order = llama_file_order(file->model);
+    for (int64_t i = 0; i < file->model->parameters.part_count; i++) {
+        if (is_head(order[i])) write_tables(writer.stream, config);
+        write_tensor(output, order[i]);
+    }
+    if (config->tie_embeddings) write_tables(writer.stream, config);
+    free(order);
     return file_writer_commit(&writer, NULL, error);
 }
 
@@ -308,11 +271,9 @@ static bool same_content(const char *path, const char *other) {
     MappedFile a, b;
     Error ignored;
     if (!file_map(&a, path, &ignored)) return false;
-    bool same = file_map(&b, other, &ignored);
-    if (same) {
-        same = a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
-        file_unmap(&b);
-    }
+    bool mapped = file_map(&b, other, &ignored);
+    bool same = mapped && a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+    if (mapped) file_unmap(&b);
     file_unmap(&a);
     return same;
 }
