@@ -94,7 +94,7 @@ int64_t ffn_default_size(FfnType ffn, int64_t d_model);
 /* The keys of the object "model", for keys.h; vocab_size is 0 when it is left out. */
 extern const Key model_keys[];
 
-/* The further keys of "position" by PositionType: each scheme's own (position_keys.c). */
+/* The further keys of "position" by PositionType: each scheme's own (positions/position_keys.c). */
 extern const Key *const position_keys[POSITION_TYPE_COUNT];
 
 /* The conditions between keys: heads that divide d_model, an even rotated size, and so on. For
