@@ -3,10 +3,28 @@
 #include "tokenizer_helpers.h"
 
 #include "tokenizer/files/byte_alphabet.h"
-#include "tokenizer/files/tokenizer_files.h"
+#include "tokenizer/tokenizer_files.h"
 
 static FileText file_text(const char *text) {
     return (FileText){"file", text, strlen(text)};
+}
+
+static Tokenizer *read_tiktoken(const char *text, Error *error) {
+    FileText file = file_text(text);
+    return tokenizer_read_tiktoken(&file, error);
+}
+
+static Tokenizer *read_huggingface(const char *text, Error *error) {
+    FileText file = file_text(text);
+    return tokenizer_read_huggingface(&file, error);
+}
+
+/* `specials` may be NULL: no such file. */
+static Tokenizer *read_gpt2(const char *vocab, const char *merges, const char *specials,
+                            Error *error) {
+    FileText files[] = {file_text(vocab), file_text(merges), {"file", NULL, 0}};
+    if (specials) files[2] = file_text(specials);
+    return tokenizer_read_gpt2(files, error);
 }
 
 static void assert_same_file(const char *a, const char *b) {
@@ -130,8 +148,8 @@ static void test_tiktoken(void **state) {
 static void test_unreachable_rank(void **state) {
     (void)state;
     Error error;
-    Tokenizer *ranks = tokenizer_read_tiktoken(
-        file_text("YQ== 0\nYg== 1\nYw== 2\nYmM= 3\nYWI= 4\nYWJj 5\nYWJjYQ== 6\n"), &error);
+    Tokenizer *ranks =
+        read_tiktoken("YQ== 0\nYg== 1\nYw== 2\nYmM= 3\nYWI= 4\nYWJj 5\nYWJjYQ== 6\n", &error);
     assert_non_null(ranks);
     uint32_t *ids;
     size_t count;
@@ -141,7 +159,7 @@ static void test_unreachable_rank(void **state) {
     free(ids);
     assert_true(tokenizer_save(ranks, scratch_path("unreachable"), &error));
     tokenizer_free(ranks);
-    ranks = tokenizer_read_tiktoken(file_text("YQ== 0\nYg== 1\nYw== 2\nYWJj 3\n"), &error);
+    ranks = read_tiktoken("YQ== 0\nYg== 1\nYw== 2\nYWJj 3\n", &error);
     assert_true(tokenizer_encode(ranks, (const uint8_t *)"abc", 3, &ids, &count, &error));
     assert_int_equal(count, 1);
     free(ids);
@@ -154,8 +172,8 @@ static void test_unreachable_rank(void **state) {
 static void test_ranks_of_the_pattern(void **state) {
     (void)state;
     Error error;
-    Tokenizer *ranks = tokenizer_read_tiktoken(
-        file_text("J3I= 0\nJ2xs 1\nIGE= 2\nCgo= 3\nICA= 4\nICkp 5\nw6kx 6\n"), &error);
+    Tokenizer *ranks =
+        read_tiktoken("J3I= 0\nJ2xs 1\nIGE= 2\nCgo= 3\nICA= 4\nICkp 5\nw6kx 6\n", &error);
     if (!ranks) fail_msg("%s", error.message); /* 'r 'll " a" "\n\n" "  " " ))" "é1" */
     tokenizer_free(ranks);
 }
@@ -192,9 +210,7 @@ static void test_broken_gpt2(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Error error;
-        FileText specials = cases[i].specials ? file_text(cases[i].specials) : (FileText){0};
-        assert_refused(tokenizer_read_gpt2(file_text(cases[i].vocab), file_text(cases[i].merges),
-                                           specials, &error),
+        assert_refused(read_gpt2(cases[i].vocab, cases[i].merges, cases[i].specials, &error),
                        &error, cases[i].reason);
     }
 }
@@ -209,8 +225,7 @@ static void test_merges_with_and_without_version(void **state) {
     for (int i = 0; i < 5; i++) {
         Error error;
         Tokenizer *tokenizer =
-            tokenizer_read_gpt2(file_text("{\"a\": 0, \"b\": 1, \"ab\": 2, \"abb\": 7}"),
-                                file_text(merges[i]), (FileText){0}, &error);
+            read_gpt2("{\"a\": 0, \"b\": 1, \"ab\": 2, \"abb\": 7}", merges[i], NULL, &error);
         if (!tokenizer) fail_msg("%s", error.message);
         assert_int_equal(tokenizer->merge_count, 2);
         assert_int_equal(tokenizer_vocab_size(tokenizer), 8);
@@ -239,8 +254,7 @@ static void test_broken_tiktoken(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Error error;
-        assert_refused(tokenizer_read_tiktoken(file_text(cases[i][0]), &error), &error,
-                       cases[i][1]);
+        assert_refused(read_tiktoken(cases[i][0], &error), &error, cases[i][1]);
     }
 }
 
@@ -308,12 +322,10 @@ static void test_huggingface(void **state) {
     };
     Error error;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_refused(tokenizer_read_huggingface(file_text(cases[i][0]), &error), &error,
-                       cases[i][1]);
-    Tokenizer *tokenizer = tokenizer_read_huggingface(
-        file_text(
-            "{\"added_tokens\": [{\"id\": 5, \"content\": \"<x y>\"}, {\"id\": 6, \"content\": \"<x\", "
-            "\"normalized\": true}], \"pre_tokenizer\": " BYTE_LEVEL ", " SMALL_MODEL "}"),
+        assert_refused(read_huggingface(cases[i][0], &error), &error, cases[i][1]);
+    Tokenizer *tokenizer = read_huggingface(
+        "{\"added_tokens\": [{\"id\": 5, \"content\": \"<x y>\"}, {\"id\": 6, \"content\": \"<x\", "
+        "\"normalized\": true}], \"pre_tokenizer\": " BYTE_LEVEL ", " SMALL_MODEL "}",
         &error);
     if (!tokenizer) fail_msg("%s", error.message);
     assert_int_equal(tokenizer_special_id(tokenizer, "<x y>"), 5);
@@ -330,7 +342,7 @@ static void test_ignore_merges(void **state) {
                                    "\"b\": 1, \"ab\": 2, \"bab\": 3}, \"merges\": [\"a b\"]}}",
                                    ignore ? "true" : "false");
         Error error;
-        Tokenizer *tokenizer = tokenizer_read_huggingface(file_text(json), &error);
+        Tokenizer *tokenizer = read_huggingface(json, &error);
         if (!tokenizer) fail_msg("%s", error.message);
         uint32_t *ids;
         size_t count;
@@ -357,9 +369,8 @@ static void test_order_of_places(void **state) {
     char *json = string_format("{\"pre_tokenizer\": " BYTE_LEVEL
                                ", \"model\": {\"vocab\": %s, \"merges\": [\"xy x\", \"x y\"]}}",
                                vocab);
-    Tokenizer *one = tokenizer_read_huggingface(file_text(json), &error);
-    Tokenizer *together =
-        tokenizer_read_gpt2(file_text(vocab), file_text("xy x\nx y\n"), (FileText){0}, &error);
+    Tokenizer *one = read_huggingface(json, &error);
+    Tokenizer *together = read_gpt2(vocab, "xy x\nx y\n", NULL, &error);
     assert_non_null(one);
     assert_non_null(together);
     assert_true(tokenizer_fingerprint(one) != tokenizer_fingerprint(together));
@@ -429,9 +440,8 @@ static void test_ambiguous_special(void **state) {
     assert_non_null(strstr(error.message, "special token"));
     assert_false(directory_exists(scratch_path("ambiguous")));
     tokenizer_free(tokenizer);
-    tokenizer = tokenizer_read_gpt2(
-        file_text("{\"\xC4\x8A\": 0, \"a\": 1, \"\xC4\x8A\x61\": 2, \"aa\": 3}"), /* Ċ, Ċa */
-        file_text("\xC4\x8A a\na a\n"), file_text("[\"aa\"]"), &error);
+    tokenizer = read_gpt2("{\"\xC4\x8A\": 0, \"a\": 1, \"\xC4\x8A\x61\": 2, \"aa\": 3}", /* Ċ, Ċa */
+                          "\xC4\x8A a\na a\n", "[\"aa\"]", &error);
     if (!tokenizer) fail_msg("%s", error.message);
     assert_round_trip(tokenizer); /* "aa" is spelt the same either way */
     assert_true(tokenizer_add_special(tokenizer, "\n", &error));
@@ -448,16 +458,17 @@ static void test_ambiguous_special(void **state) {
 static void test_byte_alphabet(void **state) {
     (void)state;
     uint8_t bytes[256], back[1024];
-    char text[513];
     size_t length;
     for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
-    byte_alphabet_write(bytes, 256, text);
+    char *text = byte_alphabet_text(bytes, 256);
     assert_non_null(strstr(text, "!\"#$%&'()*+,-./0123456789:;<=>?@ABC"));
     assert_true(byte_alphabet_read(text, strlen(text), back, &length));
     assert_int_equal(length, 256);
     assert_memory_equal(back, bytes, 256);
-    byte_alphabet_write((const uint8_t *)" \n\xAD", 3, text);
+    free(text);
+    text = byte_alphabet_text((const uint8_t *)" \n\xAD", 3);
     assert_string_equal(text, "\xC4\xA0\xC4\x8A\xC5\x83"); /* ĠĊŃ */
+    free(text);
     assert_false(byte_alphabet_read(" ", 1, back, &length));
     assert_false(byte_alphabet_read("\xC5\x84", 2, back, &length)); /* one after the last */
 }

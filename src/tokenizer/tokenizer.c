@@ -27,6 +27,12 @@ void tokenizer_free(Tokenizer *tokenizer) {
     free(tokenizer);
 }
 
+Tokenizer *tokenizer_keep_if(Tokenizer *tokenizer, bool good) {
+    if (good) return tokenizer;
+    tokenizer_free(tokenizer);
+    return NULL;
+}
+
 bool tokenizer_add_token(Tokenizer *tokenizer, int64_t id, const uint8_t *bytes, size_t length,
                          Error *error) {
     if (length == 0 || length > UINT32_MAX)

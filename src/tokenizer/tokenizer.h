@@ -58,6 +58,8 @@ Tokenizer *tokenizer_load(const char *path, Error *error);
  * created. Every file appears whole or not at all. Loading and saving again gives the same bytes. */
 bool tokenizer_save(const Tokenizer *tokenizer, const char *directory, Error *error);
 void tokenizer_free(Tokenizer *tokenizer);
+/* The tokenizer if `good`; else frees it and returns NULL. */
+Tokenizer *tokenizer_keep_if(Tokenizer *tokenizer, bool good);
 
 /* Building blocks. A token: an id not used yet, bytes that no other token has. */
 Tokenizer *tokenizer_new(void);

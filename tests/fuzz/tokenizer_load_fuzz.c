@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/files/tokenizer_files.h"
+#include "tokenizer/tokenizer_files.h"
 
 static FileText part(const char **text, const char *end) {
     const char *start = *text, *stop = memchr(start, 0x1F, (size_t)(end - start));
@@ -37,11 +37,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             free((char *)(uintptr_t)files[2].text);
             files[2].text = NULL;
         }
-        tokenizer = tokenizer_read_gpt2(files[0], files[1], files[2], &error);
+        tokenizer = tokenizer_read_gpt2(files, &error);
     } else if (data[0] % 3 == 1) {
-        tokenizer = tokenizer_read_huggingface(files[0], &error);
+        tokenizer = tokenizer_read_huggingface(files, &error);
     } else {
-        tokenizer = tokenizer_read_tiktoken(files[0], &error);
+        tokenizer = tokenizer_read_tiktoken(files, &error);
     }
     if (tokenizer) {
         use(tokenizer, data, size);

@@ -5,6 +5,7 @@
 
 #include "formats/gguf/gguf_model.h"
 #include "tokenizer/files/byte_alphabet.h"
+#include "tokenizer/files/spelling.h"
 
 /* SentencePiece writes a blank as U+2581. */
 static const char BLANK[] = "\xe2\x96\x81";
@@ -66,25 +67,6 @@ static bool add_bpe_token(Tokenizer *bpe, int64_t id, GgufString token, int64_t 
     return tokenizer_add_token(bpe, id, (const uint8_t *)text, length, error);
 }
 
-static uint32_t find_token(const Tokenizer *bpe, const char *text, size_t length, uint8_t *bytes) {
-    size_t size;
-    if (!byte_alphabet_read(text, length, bytes, &size) || size == 0) return TOKEN_NONE;
-    return tokenizer_find(bpe, bytes, size);
-}
-
-/* "left right" */
-static bool add_merge(Tokenizer *bpe, GgufString merge, uint8_t *scratch, Error *error) {
-    const char *blank = merge.length ? memchr(merge.text, ' ', merge.length) : NULL;
-    if (blank) {
-        size_t left_length = (size_t)(blank - merge.text);
-        uint32_t left = find_token(bpe, merge.text, left_length, scratch);
-        uint32_t right = find_token(bpe, blank + 1, merge.length - left_length - 1, scratch);
-        if (left != TOKEN_NONE && right != TOKEN_NONE)
-            return tokenizer_add_merge(bpe, left, right, error);
-    }
-    return error_set(error, "a merge joins tokens that are not in the vocabulary");
-}
-
 static void measure_strings(const GgufValue *list, size_t *longest, size_t *total) {
     *longest = *total = 0;
     const uint8_t *cursor = list->data;
@@ -96,18 +78,19 @@ static void measure_strings(const GgufValue *list, size_t *longest, size_t *tota
 }
 
 static bool fill_bpe(Tokenizer *bpe, const Lists *lists, Error *error) {
-    size_t longest, longest_merge, total;
+    size_t longest, total;
     measure_strings(lists->tokens, &longest, &total);
-    measure_strings(lists->merges, &longest_merge, &total);
-    char *scratch = allocate((longest > longest_merge ? longest : longest_merge) + 1, 1);
+    char *scratch = allocate(longest + 1, 1);
     const uint8_t *cursor = lists->tokens->data;
     bool good = true;
     for (int64_t id = 0; id < lists->tokens->count && good; id++)
         good = add_bpe_token(bpe, id, gguf_next_string(&cursor), token_type(lists, id), scratch,
                              error);
     cursor = lists->merges->data;
-    for (int64_t i = 0; i < lists->merges->count && good; i++)
-        good = add_merge(bpe, gguf_next_string(&cursor), (uint8_t *)scratch, error);
+    for (int64_t i = 0; i < lists->merges->count && good; i++) {
+        GgufString merge = gguf_next_string(&cursor);
+        good = spelling_read_merge(bpe, merge.text, merge.length, error);
+    }
     if (good) tokenizer_use_one_place(bpe);
     free(scratch);
     return good;
@@ -227,9 +210,7 @@ bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Er
 static char *alphabet_text(const Tokenizer *bpe, uint32_t id) {
     size_t length;
     const uint8_t *bytes = tokenizer_token(bpe, id, &length);
-    char *text = allocate(2 * length + 1, 1);
-    byte_alphabet_write(bytes, length, text);
-    return text;
+    return byte_alphabet_text(bytes, length);
 }
 
 static void add_bpe(const Tokenizer *bpe, int64_t rows, GgufWriter *writer) {

@@ -1,5 +1,6 @@
 #include "tokenizer/files/byte_alphabet.h"
 
+#include "base/error.h"
 #include "tokenizer/unicode.h"
 
 static bool stands_for_itself(uint32_t c) {
@@ -22,11 +23,11 @@ static int to_byte(uint32_t character) {
     return -1;
 }
 
-size_t byte_alphabet_write(const uint8_t *bytes, size_t length, char *out) {
-    char *to = out;
+char *byte_alphabet_text(const uint8_t *bytes, size_t length) {
+    char *text = allocate(2 * length + 1, 1), *to = text;
     for (size_t i = 0; i < length; i++) to += unicode_encode(to_character(bytes[i]), (uint8_t *)to);
     *to = '\0';
-    return (size_t)(to - out);
+    return text;
 }
 
 bool byte_alphabet_read(const char *text, size_t length, uint8_t *out, size_t *out_length) {

@@ -9,9 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes bytes in the alphabet as UTF-8, with a NUL: at most 2 · length + 1 bytes. Returns the number of
- * bytes without the NUL. */
-size_t byte_alphabet_write(const uint8_t *bytes, size_t length, char *out);
+/* Bytes spelt in the alphabet, as UTF-8; to be freed. */
+char *byte_alphabet_text(const uint8_t *bytes, size_t length);
 
 /* The bytes that a text in the alphabet stands for (`out` has room for `length`). False when some
  * character is not of the alphabet. */

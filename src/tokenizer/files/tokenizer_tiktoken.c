@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/files/spelling.h"
 #include "tokenizer/pretokenizer.h"
-#include "tokenizer/files/tokenizer_files.h"
 
 enum { LONGEST_TOKEN = 4096 };
 
@@ -60,7 +60,7 @@ static bool fits_pattern(const uint8_t *token, size_t length) {
 
 /* A rank file does not tell how text is split before. Tokens that GPT-2's pattern would cut show that
  * it was another pattern (cl100k has ");\n"), and then all ids would be wrong. */
-static bool check_pattern(const Tokenizer *tokenizer, FileText file, Error *error) {
+static bool check_pattern(const Tokenizer *tokenizer, const FileText *file, Error *error) {
     for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
         size_t length;
         const uint8_t *token = tokenizer_token(tokenizer, id, &length);
@@ -69,36 +69,31 @@ static bool check_pattern(const Tokenizer *tokenizer, FileText file, Error *erro
                 error,
                 "%s: the token with rank %lu lies across pieces of GPT-2's split; rank "
                 "files for other ways to split text are not supported",
-                file.name, (unsigned long)id);
+                file->name, (unsigned long)id);
     }
     return true;
 }
 
-Tokenizer *tokenizer_read_tiktoken(FileText file, Error *error) {
-    Tokenizer *tokenizer = tokenizer_new();
-    const char *p = file.text, *end = p + file.size;
-    for (long number = 1; p < end; number++) {
-        const char *line = p, *line_end = memchr(p, '\n', (size_t)(end - p));
-        if (!line_end) line_end = end;
-        p = line_end < end ? line_end + 1 : end;
-        if (line_end > line && line_end[-1] == '\r') line_end--;
+static bool read_ranks(Tokenizer *tokenizer, const FileText *file, Error *error) {
+    FileText rest = *file;
+    const char *line;
+    size_t length;
+    for (long number = 1; spelling_next_line(&rest, &line, &length); number++) {
         Error reason;
-        if (line == line_end || read_line(tokenizer, line, line_end, &reason)) continue;
-        error_set(error,
-                  "%s: line %ld: %s; a tokenizer is a folder with vocab.json and merges.txt, a "
-                  "tokenizer.json, or lines \"base64 rank\" as tiktoken has them",
-                  file.name, number, reason.message);
-        tokenizer_free(tokenizer);
-        return NULL;
+        if (length > 0 && !read_line(tokenizer, line, line + length, &reason))
+            return error_set(error,
+                             "%s: line %ld: %s; a tokenizer is a folder with vocab.json and "
+                             "merges.txt, a tokenizer.json, or lines \"base64 rank\" as tiktoken "
+                             "has them",
+                             file->name, number, reason.message);
     }
-    bool good =
-        tokenizer->vocab_size > 0
-            ? check_pattern(tokenizer, file, error)
-            : error_set(error, "%s: is empty; it should have lines \"base64 rank\"", file.name);
-    if (!good) {
-        tokenizer_free(tokenizer);
-        return NULL;
-    }
-    tokenizer_use_ranks(tokenizer);
-    return tokenizer;
+    return tokenizer->vocab_size > 0 ||
+           error_set(error, "%s: is empty; it should have lines \"base64 rank\"", file->name);
+}
+
+Tokenizer *tokenizer_read_tiktoken(const FileText *file, Error *error) {
+    Tokenizer *tokenizer = tokenizer_new();
+    bool done = read_ranks(tokenizer, file, error) && check_pattern(tokenizer, file, error);
+    if (done) tokenizer_use_ranks(tokenizer);
+    return tokenizer_keep_if(tokenizer, done);
 }
