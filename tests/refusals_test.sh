@@ -125,7 +125,7 @@ arrays() {
     ids_refuse big.npy "big.npy: id 50 at position 0 is outside of the vocabulary (50); set model.vocab_size, or encode the text with this model's tokenizer" &&
         ids_refuse sixteen.npy "sixteen.npy: has 16 tokens, but a window needs 17 (context_length + 1); use a longer text or a smaller model.context_length" &&
         ids_refuse cut.npy "cut.npy: its header announces 100 ids of 2 bytes, but 80 bytes follow; $damaged" &&
-        ids_refuse rows.npy "rows.npy: its shape is (4, 10); token ids must be one row, shape (count,)" &&
+        ids_refuse rows.npy "rows.npy: its shape is (4,10); token ids must be one row, shape (count,)" &&
         ids_refuse floats.npy "floats.npy: holds numbers of type '<f4'; token ids must be little-endian uint16 or uint32, save them with array.astype('<u2') or '<u4'" &&
         ids_refuse text.txt "text.txt: is text, and the config has no \"tokenizer\" to turn it into ids; add one, or name an .npy file of ids"
 }

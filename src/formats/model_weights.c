@@ -136,6 +136,16 @@ bool model_weights_load_fitted(Model *model, const char *path, Error *error) {
     return load(model, path, true, error);
 }
 
+StoredTensor model_weight(const Parameter *part, char *name, const real *values) {
+    StoredTensor tensor = {.name = name,
+                           .type = NUMBER_REAL,
+                           .rank = part->rank,
+                           .shape = {part->shape[0], part->shape[1]},
+                           .data = values + part->offset};
+    stored_tensor_measure(&tensor);
+    return tensor;
+}
+
 bool model_weights_write(const Model *model, const real *values, WeightName *name, const char *path,
                          Error *error) {
     static const char *const metadata[1][2] = {{"format", "pt"}};
@@ -146,11 +156,7 @@ bool model_weights_write(const Model *model, const real *values, WeightName *nam
     for (int64_t i = 0; i < count; i++) {
         const Parameter *part = &parameters->parts[i];
         name(part->name, names[i]);
-        items[i] = (StoredTensor){.name = names[i],
-                                  .type = NUMBER_REAL,
-                                  .rank = part->rank,
-                                  .shape = {part->shape[0], part->shape[1]},
-                                  .data = values + part->offset};
+        items[i] = model_weight(part, names[i], values);
     }
     bool saved = safetensors_write(path, items, count, metadata, 1, false, NULL, error);
     free(items);

@@ -26,6 +26,9 @@ bool model_weights_save(const Model *model, const char *path, Error *error);
 
 /* ---- any list of tensors, any names ---- */
 
+/* A part of the model, whose values lie at part->offset, as a tensor to write; the name is not copied. */
+StoredTensor model_weight(const Parameter *part, char *name, const real *values);
+
 /* What a format calls one of our tensors. */
 enum { WEIGHT_NAME_SIZE = 128 };
 typedef void WeightName(const char *ours, char theirs[WEIGHT_NAME_SIZE]);

@@ -25,11 +25,6 @@ static bool read_config(const cJSON *json, const char *path, ModelConfig *config
  * one's fingerprint. A run without a readable checkpoint is believed. */
 static bool check_tokenizer(const ModelFile *file, const char *directory, const char *tokenizer,
                             Error *error) {
-    int64_t size = tokenizer_vocab_size(file->tokenizer.bpe);
-    if (size > file->model->config.vocab_size)
-        return error_set(
-            error, "%s: has %lld tokens, and the model %lld; put the run's own tokenizer back",
-            tokenizer, (long long)size, (long long)file->model->config.vocab_size);
     char *path = path_join(directory, "checkpoint.safetensors");
     Safetensors checkpoint;
     Error ignored;

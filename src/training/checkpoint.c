@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "formats/model_weights.h"
 #include "formats/safetensors.h"
 
 #define FORMAT "tinylm-checkpoint-1"
@@ -34,11 +35,8 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
     for (int64_t k = 0; k < count; k++) {
         const Buffer *buffer = &buffers[k / p->part_count];
         const Parameter *part = &p->parts[k % p->part_count];
-        items[k] = (StoredTensor){.name = string_format("%s%s", buffer->prefix, part->name),
-                                  .type = NUMBER_REAL,
-                                  .rank = part->rank,
-                                  .shape = {part->shape[0], part->shape[1]},
-                                  .data = buffer->values + part->offset};
+        items[k] =
+            model_weight(part, string_format("%s%s", buffer->prefix, part->name), buffer->values);
     }
     char step[32], seconds[32], best[32], tokenizer[32], data[32];
     snprintf(step, sizeof step, "%lld", (long long)state->step);
@@ -142,7 +140,8 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
                            "%s: holds %lld tensors where this config needs %lld: it belongs to "
                            "another model or optimizer; use the config of that run, or --fresh "
                            "to start over",
-                           path, (long long)file.tensors.count, (long long)(buffer_count * p->part_count));
+                           path, (long long)file.tensors.count,
+                           (long long)(buffer_count * p->part_count));
     for (int k = 0; loaded && k < buffer_count; k++)
         for (int64_t i = 0; loaded && i < p->part_count; i++)
             loaded =

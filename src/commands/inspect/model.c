@@ -12,6 +12,7 @@
 #include "commands/options.h"
 #include "formats/gguf/gguf.h"
 #include "formats/model_file.h"
+#include "formats/model_weights.h"
 #include "formats/huggingface/safetensors_shards.h"
 
 /* The tensors as they stand in the file, so that types this program cannot run are listed too. */
@@ -41,16 +42,10 @@ static void list_file(Listing *listing, const StoredTensors *tensors) {
     for (int64_t i = 0; i < tensors->count; i++) listing_add(listing, tensors->items[i]);
 }
 
-static void list_model(Listing *listing, const Model *model) {
-    for (int64_t i = 0; i < model->parameters.part_count; i++) {
-        const Parameter *part = &model->parameters.parts[i];
-        StoredTensor tensor = {.name = part->name,
-                               .type = NUMBER_REAL,
-                               .rank = part->rank,
-                               .shape = {part->shape[0], part->shape[1]},
-                               .data = model->parameters.values + part->offset};
-        stored_tensor_measure(&tensor);
-        listing_add(listing, tensor);
+static void list_model(Listing *listing, const Parameters *parameters) {
+    for (int64_t i = 0; i < parameters->part_count; i++) {
+        const Parameter *part = &parameters->parts[i];
+        listing_add(listing, model_weight(part, part->name, parameters->values));
     }
 }
 
@@ -64,7 +59,7 @@ static bool list_tensors(Listing *listing, const char *path, const ModelFile *mo
         if (!gguf_open(&listing->gguf, path, error)) return false;
         list_file(listing, &listing->gguf.tensors);
     } else if (model && model->format == &llama2c_format) {
-        list_model(listing, model->model);
+        list_model(listing, &model->model->parameters);
     } else {
         if (!safetensors_shards_open(&listing->shards, path, error)) return false;
         for (int f = 0; f < listing->shards.count; f++)

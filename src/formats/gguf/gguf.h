@@ -74,6 +74,9 @@ bool gguf_string(const GgufValue *value, GgufString *out);
 /* Walks an array of strings: start with `cursor` = value->data, call it value->count times. */
 GgufString gguf_next_string(const uint8_t **cursor);
 
+/* The integer under a key, or the flag as 0 or 1; `fallback` when the key is absent, INT64_MIN when its
+ * value is of another kind. */
+int64_t gguf_whole(const Gguf *file, const char *key, int64_t fallback);
 /* Whether there is a string under this key, and this one. */
 bool gguf_is(const Gguf *file, const char *key, const char *text);
 bool gguf_string_equal(GgufString string, const char *text);

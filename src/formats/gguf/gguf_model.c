@@ -11,14 +11,12 @@
 
 /* A part of a model that llama-gguf-split has cut up. */
 static bool check_whole(const Gguf *gguf, const char *path, Error *error) {
-    const GgufValue *parts = gguf_value(gguf, "split.count"), *which = gguf_value(gguf, "split.no");
-    int64_t count, number;
-    if (!parts || !gguf_integer(parts, 0, &count) || count < 2) return true;
-    if (!which || !gguf_integer(which, 0, &number)) number = 0;
+    int64_t count = gguf_whole(gguf, "split.count", 0);
+    if (count < 2) return true;
     return error_set(error,
                      "%s: is part %lld of %lld of a split GGUF; join the parts first: "
                      "llama-gguf-split --merge FIRST-PART.gguf WHOLE.gguf",
-                     path, (long long)number + 1, (long long)count);
+                     path, (long long)gguf_whole(gguf, "split.no", 0) + 1, (long long)count);
 }
 
 /* The tokens at which llama.cpp ends a text: of the end, of a turn, of a message. */
@@ -29,10 +27,8 @@ enum { END_KEY_COUNT = sizeof END_KEYS / sizeof *END_KEYS };
 static void read_ends(ModelFile *file, const Gguf *gguf) {
     int64_t ids[END_KEY_COUNT];
     for (int i = 0; i < END_KEY_COUNT; i++) {
-        const GgufValue *value = gguf_value(gguf, END_KEYS[i]);
-        if (!value || value->type == GGUF_ARRAY || !gguf_integer(value, 0, &ids[i]) ||
-            ids[i] >= file->model->config.vocab_size)
-            ids[i] = -1;
+        ids[i] = gguf_whole(gguf, END_KEYS[i], -1);
+        if (ids[i] >= file->model->config.vocab_size) ids[i] = -1;
     }
     model_tokenizer_set_ends(&file->tokenizer, ids, END_KEY_COUNT);
 }

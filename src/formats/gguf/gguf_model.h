@@ -5,16 +5,6 @@
 #include "formats/gguf/gguf.h"
 #include "formats/model_format.h"
 
-/* tokenizer.ggml.token_type */
-enum {
-    GGUF_TOKEN_NORMAL = 1,
-    GGUF_TOKEN_UNKNOWN = 2,
-    GGUF_TOKEN_CONTROL = 3,
-    GGUF_TOKEN_USER = 4,
-    GGUF_TOKEN_UNUSED = 5,
-    GGUF_TOKEN_BYTE = 6
-};
-
 /* Reads the config. Every key of llama.cpp is honoured, or refused by name where its value changes
  * the computation, or ignored because it does not; unknown ones bring a warning. */
 bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, const char *path,
