@@ -180,10 +180,7 @@ static bool open_validation(Subject *s, Error *error) {
 
 static bool append_ids(void *context, const uint32_t *ids, size_t count, Error *error) {
     (void)error;
-    IdList *list = context;
-    id_list_reserve(list, count);
-    if (count) memcpy(list->ids + list->count, ids, count * sizeof *ids);
-    list->count += count;
+    id_list_append(context, ids, count);
     return true;
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/array.h"
 #include "tokenizer/byte_map.h"
+#include "tokenizer/heap.h"
+#include "tokenizer/id_list.h"
 
 /* All distinct words lie behind each other in `cells`, one cell a byte, with a WALL before and behind
  * each. A symbol of n bytes has its id in its first and its last cell (the neighbours look there),
@@ -15,38 +17,17 @@
 
 typedef struct Pair {
     uint32_t left, right;
-    bool raised;         /* by the merge at work; goes into the heap afterwards */
-    uint64_t count;      /* occurrences, each times the count of its word */
-    uint32_t *positions; /* first cells; some may be out of date */
-    uint32_t position_count, position_capacity;
+    bool raised;      /* by the merge at work; goes into the heap afterwards */
+    uint64_t count;   /* occurrences, each times the count of its word */
+    IdList positions; /* first cells; some may be out of date */
 } Pair;
+
+/* ---- the most frequent pair ---- */
 
 typedef struct HeapEntry {
     uint64_t count; /* the pair's count when it was entered: an upper bound of the present one */
-    uint32_t pair;
+    uint32_t left, right, pair;
 } HeapEntry;
-
-typedef struct Trainer {
-    Tokenizer *tokenizer;
-    uint32_t *cells, *word_of_cell;
-    uint64_t cell_count;
-    const uint64_t *word_counts;
-    ByteMap pair_numbers; /* of the two ids, 8 bytes: the index in `pairs` */
-    Pair *pairs;
-    uint32_t pair_count, pair_capacity;
-    HeapEntry *heap; /* most frequent first */
-    size_t heap_count, heap_capacity;
-    uint32_t *raised; /* pairs */
-    size_t raised_count, raised_capacity;
-} Trainer;
-
-static size_t length_of(const Trainer *trainer, uint32_t id) {
-    size_t length;
-    tokenizer_token(trainer->tokenizer, id, &length);
-    return length;
-}
-
-/* ---- the heap ---- */
 
 static int compare_tokens(const Tokenizer *tokenizer, uint32_t a, uint32_t b) {
     if (a == b) return 0;
@@ -57,48 +38,43 @@ static int compare_tokens(const Tokenizer *tokenizer, uint32_t a, uint32_t b) {
     return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-static bool goes_first(const Trainer *trainer, HeapEntry a, HeapEntry b) {
+static inline bool goes_first(const void *tokenizer, HeapEntry a, HeapEntry b) {
     if (a.count != b.count) return a.count > b.count;
-    const Pair *x = &trainer->pairs[a.pair], *y = &trainer->pairs[b.pair];
-    int order = compare_tokens(trainer->tokenizer, x->left, y->left);
-    if (order == 0) order = compare_tokens(trainer->tokenizer, x->right, y->right);
+    int order = compare_tokens(tokenizer, a.left, b.left);
+    if (order == 0) order = compare_tokens(tokenizer, a.right, b.right);
     return order > 0;
 }
+DEFINE_HEAP(PairHeap, pair_heap, HeapEntry, goes_first)
 
-static void heap_push(Trainer *trainer, uint32_t pair) {
-    HeapEntry entry = {trainer->pairs[pair].count, pair};
-    array_reserve(trainer->heap, trainer->heap_count, trainer->heap_capacity, 1);
-    HeapEntry *heap = trainer->heap;
-    size_t at = trainer->heap_count++;
-    for (; at > 0 && goes_first(trainer, entry, heap[(at - 1) / 2]); at = (at - 1) / 2)
-        heap[at] = heap[(at - 1) / 2];
-    heap[at] = entry;
-}
+typedef struct Trainer {
+    Tokenizer *tokenizer;
+    uint32_t *cells, *word_of_cell;
+    uint64_t cell_count;
+    const uint64_t *word_counts;
+    ByteMap pair_numbers; /* of the two ids, 8 bytes: the index in `pairs` */
+    Pair *pairs;
+    uint32_t pair_count, pair_capacity;
+    PairHeap heap; /* most frequent first */
+    IdList raised; /* pairs */
+} Trainer;
 
-static HeapEntry heap_pop(Trainer *trainer) {
-    HeapEntry *heap = trainer->heap, top = heap[0], moved = heap[--trainer->heap_count];
-    size_t count = trainer->heap_count, at = 0;
-    if (count == 0) return top;
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && goes_first(trainer, heap[child + 1], heap[child])) child++;
-        if (!goes_first(trainer, heap[child], moved)) break;
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-    return top;
+static void enter(Trainer *trainer, uint32_t index) {
+    const Pair *pair = &trainer->pairs[index];
+    pair_heap_push(&trainer->heap, trainer->tokenizer,
+                   (HeapEntry){pair->count, pair->left, pair->right, index});
 }
 
 /* The most frequent pair; false when no pair is left. */
 static bool best_pair(Trainer *trainer, uint32_t *best) {
-    while (trainer->heap_count > 0) {
-        HeapEntry top = heap_pop(trainer);
+    while (trainer->heap.count > 0) {
+        HeapEntry top = pair_heap_pop(&trainer->heap, trainer->tokenizer);
         uint64_t count = trainer->pairs[top.pair].count;
         if (count == 0) continue;
         if (count == top.count) {
             *best = top.pair;
             return true;
         }
-        heap_push(trainer, top.pair); /* it lost places since; back to where it belongs */
+        enter(trainer, top.pair); /* it lost places since; back to where it belongs */
     }
     return false;
 }
@@ -120,13 +96,9 @@ static void add_place(Trainer *trainer, uint32_t left, uint32_t right, uint32_t 
     uint32_t index = find_pair(trainer, left, right);
     Pair *pair = &trainer->pairs[index];
     pair->count += count;
-    array_reserve(pair->positions, pair->position_count, pair->position_capacity, 1);
-    pair->positions[pair->position_count++] = position;
-    if (!pair->raised) {
-        pair->raised = true;
-        array_reserve(trainer->raised, trainer->raised_count, trainer->raised_capacity, 1);
-        trainer->raised[trainer->raised_count++] = index;
-    }
+    id_list_push(&pair->positions, position);
+    if (!pair->raised) id_list_push(&trainer->raised, index);
+    pair->raised = true;
 }
 
 static void remove_place(Trainer *trainer, uint32_t left, uint32_t right, uint64_t count) {
@@ -135,15 +107,21 @@ static void remove_place(Trainer *trainer, uint32_t left, uint32_t right, uint64
 
 /* Enters the pairs that gained places since the last call. */
 static void enter_raised(Trainer *trainer) {
-    for (size_t i = 0; i < trainer->raised_count; i++) {
-        uint32_t pair = trainer->raised[i];
+    for (size_t i = 0; i < trainer->raised.count; i++) {
+        uint32_t pair = trainer->raised.ids[i];
         trainer->pairs[pair].raised = false;
-        if (trainer->pairs[pair].count) heap_push(trainer, pair);
+        if (trainer->pairs[pair].count) enter(trainer, pair);
     }
-    trainer->raised_count = 0;
+    trainer->raised.count = 0;
 }
 
 /* ---- one merge ---- */
+
+static size_t length_of(const Trainer *trainer, uint32_t id) {
+    size_t length;
+    tokenizer_token(trainer->tokenizer, id, &length);
+    return length;
+}
 
 /* Merges the pair at one position if it is still there. */
 static void merge_at(Trainer *trainer, uint32_t position, const Pair *pair, size_t left_length,
@@ -173,38 +151,17 @@ static int ascending(const void *a, const void *b) {
 
 static void merge_everywhere(Trainer *trainer, uint32_t index, uint32_t result) {
     Pair pair = trainer->pairs[index]; /* a copy: the array may move */
-    trainer->pairs[index].positions = NULL;
-    trainer->pairs[index].position_count = trainer->pairs[index].position_capacity = 0;
+    trainer->pairs[index].positions = (IdList){0};
     /* In "aaa" the left place goes first; places were not always found in that order. */
     if (pair.left == pair.right)
-        qsort(pair.positions, pair.position_count, sizeof *pair.positions, ascending);
+        qsort(pair.positions.ids, pair.positions.count, sizeof *pair.positions.ids, ascending);
     size_t left_length = length_of(trainer, pair.left),
            right_length = length_of(trainer, pair.right);
-    for (size_t i = 0; i < pair.position_count; i++)
-        merge_at(trainer, pair.positions[i], &pair, left_length, right_length, result);
-    free(pair.positions);
+    for (size_t i = 0; i < pair.positions.count; i++)
+        merge_at(trainer, pair.positions.ids[i], &pair, left_length, right_length, result);
+    free(pair.positions.ids);
     trainer->pairs[index].count = 0;
     enter_raised(trainer);
-}
-
-/* The token that a merge makes: a new one unless its bytes are in the vocabulary. */
-static bool add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, uint32_t *result,
-                      Error *error) {
-    size_t left_length, right_length;
-    const uint8_t *left_bytes = tokenizer_token(tokenizer, left, &left_length);
-    const uint8_t *right_bytes = tokenizer_token(tokenizer, right, &right_length);
-    size_t length = left_length + right_length;
-    uint8_t *joined = allocate(length, 1);
-    memcpy(joined, left_bytes, left_length);
-    memcpy(joined + left_length, right_bytes, right_length);
-    bool done = true;
-    *result = tokenizer_find(tokenizer, joined, length);
-    if (*result == TOKEN_NONE) {
-        *result = (uint32_t)tokenizer->vocab_size;
-        done = tokenizer_add_token(tokenizer, *result, joined, length, error);
-    }
-    free(joined);
-    return done && tokenizer_add_merge(tokenizer, left, right, error);
 }
 
 /* ---- all of it ---- */
@@ -243,11 +200,11 @@ static void find_all_pairs(Trainer *trainer) {
 }
 
 static void trainer_free(Trainer *trainer) {
-    for (uint32_t i = 0; i < trainer->pair_count; i++) free(trainer->pairs[i].positions);
+    for (uint32_t i = 0; i < trainer->pair_count; i++) free(trainer->pairs[i].positions.ids);
     free(trainer->pairs);
     byte_map_free(&trainer->pair_numbers);
-    free(trainer->heap);
-    free(trainer->raised);
+    free(trainer->heap.items);
+    free(trainer->raised.ids);
     free(trainer->cells);
     free(trainer->word_of_cell);
 }
@@ -258,12 +215,11 @@ bool bpe_learn(Tokenizer *tokenizer, const WordCounts *counts, int64_t vocab_siz
     byte_map_init(&trainer.pair_numbers);
     bool done = lay_out_words(&trainer, counts, error);
     if (done) find_all_pairs(&trainer);
-    uint32_t best, result;
-    while (done && tokenizer->vocab_size < vocab_size && best_pair(&trainer, &best)) {
+    for (uint32_t best; done && tokenizer->vocab_size < vocab_size && best_pair(&trainer, &best);) {
         const Pair *pair = &trainer.pairs[best];
-        done = add_merge(tokenizer, pair->left, pair->right, &result, error);
+        done = tokenizer_learn_merge(tokenizer, pair->left, pair->right, error);
         if (!done) break;
-        merge_everywhere(&trainer, best, result);
+        merge_everywhere(&trainer, best, tokenizer->merges[tokenizer->merge_count - 1].result);
         if (options && options->progress && tokenizer->merge_count % 256 == 0)
             options->progress(options->context, tokenizer->vocab_size, vocab_size);
     }
@@ -271,23 +227,23 @@ bool bpe_learn(Tokenizer *tokenizer, const WordCounts *counts, int64_t vocab_siz
     return done;
 }
 
+/* Adds the special tokens that are a single byte, or those that are not. */
+static bool add_specials(Tokenizer *tokenizer, const char *const *specials, int count, bool bytes,
+                         Error *error) {
+    for (int i = 0; i < count; i++)
+        if ((strlen(specials[i]) == 1) == bytes &&
+            !tokenizer_add_special(tokenizer, specials[i], error))
+            return false;
+    return true;
+}
+
 Tokenizer *bpe_start(const char *const *specials, int special_count, Error *error) {
     Tokenizer *tokenizer = tokenizer_new();
-    for (int i = 0; i < special_count; i++) {
-        if (strlen(specials[i]) == 1) continue; /* a byte; made special below */
-        if (tokenizer_add_special(tokenizer, specials[i], error)) continue;
-        tokenizer_free(tokenizer);
-        return NULL;
-    }
-    for (int byte = 0; byte < 256; byte++)
+    bool done = add_specials(tokenizer, specials, special_count, false, error);
+    for (int byte = 0; done && byte < 256; byte++)
         tokenizer_add_token(tokenizer, tokenizer->vocab_size, &(uint8_t){(uint8_t)byte}, 1, NULL);
-    for (int i = 0; i < special_count; i++) {
-        if (strlen(specials[i]) != 1 || tokenizer_add_special(tokenizer, specials[i], error))
-            continue;
-        tokenizer_free(tokenizer);
-        return NULL;
-    }
-    return tokenizer;
+    done = done && add_specials(tokenizer, specials, special_count, true, error);
+    return tokenizer_keep_if(tokenizer, done);
 }
 
 Tokenizer *bpe_train(const char *const *paths, int path_count, int64_t vocab_size,
@@ -299,8 +255,7 @@ Tokenizer *bpe_train(const char *const *paths, int path_count, int64_t vocab_siz
         error_set(error,
                   "vocab_size %lld: must be from %lld (256 bytes and the special tokens) to %d",
                   (long long)vocab_size, (long long)tokenizer->vocab_size, 1 << 30);
-        tokenizer_free(tokenizer);
-        return NULL;
+        return tokenizer_keep_if(tokenizer, false);
     }
     double start = omp_get_wtime();
     WordCounts counts;
@@ -319,7 +274,5 @@ Tokenizer *bpe_train(const char *const *paths, int path_count, int64_t vocab_siz
                             omp_get_wtime() - counted,
                             tokenizer->vocab_size < vocab_size};
     word_counts_free(&counts);
-    if (done) return tokenizer;
-    tokenizer_free(tokenizer);
-    return NULL;
+    return tokenizer_keep_if(tokenizer, done);
 }

@@ -72,10 +72,7 @@ static bool remember(Encoder *encoder, const uint8_t *text, size_t length) {
     } else {
         IdList *overflow = &encoder->overflow;
         encoded->ids[0] = (uint32_t)overflow->count;
-        id_list_reserve(overflow, scratch->count);
-        memcpy(overflow->ids + overflow->count, scratch->ids,
-               scratch->count * sizeof *scratch->ids);
-        overflow->count += scratch->count;
+        id_list_append(overflow, scratch->ids, scratch->count);
     }
     return true;
 }

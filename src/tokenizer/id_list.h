@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/array.h"
 
@@ -20,6 +21,12 @@ static inline void id_list_reserve(IdList *list, size_t more) {
 static inline void id_list_push(IdList *list, uint32_t id) {
     id_list_reserve(list, 1);
     list->ids[list->count++] = id;
+}
+
+static inline void id_list_append(IdList *list, const uint32_t *ids, size_t count) {
+    id_list_reserve(list, count);
+    if (count) memcpy(list->ids + list->count, ids, count * sizeof *ids);
+    list->count += count;
 }
 
 #endif

@@ -3,37 +3,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "tokenizer/heap.h"
 
 enum { SHORT = 64 }; /* up to this length scanning beats the queue */
 
+/* Places where a merge is possible, as rank << 32 | position: the lowest rank first, then the leftmost
+ * place. */
+static inline bool goes_before(const void *context, uint64_t a, uint64_t b) {
+    (void)context;
+    return a < b;
+}
+DEFINE_HEAP(PlaceHeap, place_heap, uint64_t, goes_before)
+
 void merger_init(Merger *merger, const Tokenizer *tokenizer) {
     *merger = (Merger){.tokenizer = tokenizer, .rank_limit = TOKEN_NONE};
-    int64_t count = tokenizer->merge_count;
-    place_queue_init(&merger->queue, count ? tokenizer->merges[count - 1].rank + 1 : 0,
-                     tokenizer->one_place);
+    merger->places = allocate_zeroed(1, sizeof *merger->places);
 }
 
 void merger_free(Merger *merger) {
     free(merger->symbols);
-    free(merger->next);
-    free(merger->previous);
-    place_queue_free(&merger->queue);
+    if (merger->places) free(merger->places->items);
+    free(merger->places);
     free(merger->batch.ids);
     free(merger->window.ids);
     free(merger->trial.ids);
     *merger = (Merger){0};
 }
 
-static bool bytes_to_ids(Merger *merger, const uint8_t *text, size_t length, uint32_t *ids) {
-    for (size_t i = 0; i < length; i++) {
-        ids[i] = merger->tokenizer->id_of_byte[text[i]];
-        if (ids[i] == TOKEN_NONE) {
-            merger->missing_byte = text[i];
-            return false;
-        }
-    }
-    return true;
+/* The token of a byte; without one, TOKEN_NONE, and missing_byte is set. */
+static uint32_t id_of_byte(Merger *merger, uint8_t byte) {
+    uint32_t id = merger->tokenizer->id_of_byte[byte];
+    if (id == TOKEN_NONE) merger->missing_byte = byte;
+    return id;
 }
 
 static uint32_t rank_of(const Merger *merger, uint32_t left, uint32_t right) {
@@ -68,7 +69,8 @@ static size_t merge_rank(const Merger *merger, uint32_t *ids, uint32_t *ranks, s
 
 static bool merge_short(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
     uint32_t ids[SHORT], ranks[SHORT];
-    if (!bytes_to_ids(merger, text, length, ids)) return false;
+    for (size_t i = 0; i < length; i++)
+        if ((ids[i] = id_of_byte(merger, text[i])) == TOKEN_NONE) return false;
     for (size_t i = 0; i + 1 < length; i++) ranks[i] = rank_of(merger, ids[i], ids[i + 1]);
     for (;;) {
         uint32_t lowest = TOKEN_NONE;
@@ -77,63 +79,56 @@ static bool merge_short(Merger *merger, const uint8_t *text, size_t length, IdLi
         if (lowest == TOKEN_NONE) break;
         length = merge_rank(merger, ids, ranks, length, lowest);
     }
-    id_list_reserve(out, length);
-    memcpy(out->ids + out->count, ids, length * sizeof *ids);
-    out->count += length;
+    id_list_append(out, ids, length);
     return true;
 }
 
 /* ---- long: a queue of places ---- */
 
-static void add_place(Merger *merger, uint32_t position, uint32_t right) {
-    uint32_t rank = rank_of(merger, merger->symbols[position], merger->symbols[right]);
-    if (rank != TOKEN_NONE) place_queue_add(&merger->queue, rank, position);
-}
-
-/* Links the bytes into a list and queues the pairs that have a merge. */
-static bool start_queue(Merger *merger, const uint8_t *text, size_t length) {
-    if (merger->symbol_capacity < length) {
-        merger->symbol_capacity = length;
-        merger->symbols = reallocate(merger->symbols, length, sizeof *merger->symbols);
-        merger->next = reallocate(merger->next, length, sizeof *merger->next);
-        merger->previous = reallocate(merger->previous, length, sizeof *merger->previous);
-    }
-    if (!bytes_to_ids(merger, text, length, merger->symbols)) return false;
-    for (uint32_t i = 0; i < length; i++) {
-        merger->next[i] = i + 1 < length ? i + 1 : TOKEN_NONE;
-        merger->previous[i] = i > 0 ? i - 1 : TOKEN_NONE;
-        if (i + 1 < length) add_place(merger, i, i + 1);
-    }
-    return true;
+static void add_place(Merger *merger, uint32_t position) {
+    const Symbol *symbol = &merger->symbols[position];
+    if (symbol->next == TOKEN_NONE) return;
+    uint32_t rank = rank_of(merger, symbol->id, merger->symbols[symbol->next].id);
+    if (rank != TOKEN_NONE) place_heap_push(merger->places, NULL, (uint64_t)rank << 32 | position);
 }
 
 /* Merges the pair at a position if it still has that rank: places in the queue grow stale. */
 static void merge_at(Merger *merger, uint32_t position, uint32_t rank) {
-    uint32_t *symbols = merger->symbols, *next = merger->next, *previous = merger->previous;
-    uint32_t right = next[position];
-    if (symbols[position] == TOKEN_NONE || right == TOKEN_NONE) return;
-    const Merge *merge = tokenizer_merge(merger->tokenizer, symbols[position], symbols[right]);
+    Symbol *symbols = merger->symbols, *left = &symbols[position];
+    if (left->id == TOKEN_NONE || left->next == TOKEN_NONE) return;
+    Symbol *right = &symbols[left->next];
+    const Merge *merge = tokenizer_merge(merger->tokenizer, left->id, right->id);
     if (!merge || merge->rank != rank) return;
-    symbols[position] = merge->result;
-    symbols[right] = TOKEN_NONE;
-    uint32_t after = next[position] = next[right], before = previous[position];
-    if (after != TOKEN_NONE) previous[after] = position;
-    if (before != TOKEN_NONE) add_place(merger, before, position);
-    if (after != TOKEN_NONE) add_place(merger, position, after);
+    left->id = merge->result;
+    left->next = right->next;
+    right->id = TOKEN_NONE;
+    if (left->next != TOKEN_NONE) symbols[left->next].previous = position;
+    if (left->previous != TOKEN_NONE) add_place(merger, left->previous);
+    add_place(merger, position);
 }
 
 static bool merge_long(Merger *merger, const uint8_t *text, size_t length, IdList *out) {
-    if (!start_queue(merger, text, length)) return false;
-    PlaceQueue *queue = &merger->queue;
-    for (uint32_t rank; (rank = place_queue_lowest(queue)) != PLACE_NONE;) {
+    array_reserve(merger->symbols, 0, merger->symbol_capacity, length);
+    Symbol *symbols = merger->symbols;
+    for (uint32_t i = 0; i < length; i++) {
+        uint32_t id = id_of_byte(merger, text[i]);
+        if (id == TOKEN_NONE) return false;
+        symbols[i] = (Symbol){id, i + 1 < length ? i + 1 : TOKEN_NONE, i > 0 ? i - 1 : TOKEN_NONE};
+    }
+    for (uint32_t i = 0; i < length; i++) add_place(merger, i);
+    PlaceHeap *places = merger->places;
+    while (places->count > 0) {
         /* Usually all places of the rank: a pair that appears while they are merged must wait, also
          * if its own rank is lower. */
-        place_queue_take(queue, &merger->batch);
+        uint32_t rank = (uint32_t)(places->items[0] >> 32);
+        merger->batch.count = 0;
+        do id_list_push(&merger->batch, (uint32_t)place_heap_pop(places, NULL));
+        while (!merger->tokenizer->one_place && places->count > 0 &&
+               places->items[0] >> 32 == rank);
         for (size_t i = 0; i < merger->batch.count; i++)
             merge_at(merger, merger->batch.ids[i], rank);
     }
-    for (uint32_t i = 0; i != TOKEN_NONE; i = merger->next[i])
-        id_list_push(out, merger->symbols[i]);
+    for (uint32_t i = 0; i != TOKEN_NONE; i = symbols[i].next) id_list_push(out, symbols[i].id);
     return true;
 }
 
@@ -195,9 +190,7 @@ bool merger_settle(Merger *merger, const uint8_t *text, size_t length, IdList *o
         if (count == 0) return true;
         if (!border_is_final(merger, text + border, text + length, window->ids[count - 1]))
             continue;
-        id_list_reserve(out, count);
-        memcpy(out->ids + out->count, window->ids, count * sizeof *window->ids);
-        out->count += count;
+        id_list_append(out, window->ids, count);
         *settled = border;
         return true;
     }
@@ -219,10 +212,7 @@ bool merger_apply(Merger *merger, const uint8_t *text, size_t length, IdList *ou
             out->count = before;
             return false;
         }
-        if (settled)
-            window = MERGER_WINDOW;
-        else
-            window *= 2;
+        window = settled ? MERGER_WINDOW : 2 * window;
         text += settled;
         length -= settled;
     }

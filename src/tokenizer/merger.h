@@ -4,7 +4,7 @@
  * lowest rank, merge all its places from left to right (or only the first one: see one_place in
  * tokenizer.h), and begin again until no pair has a merge. It is neither the longest match nor greedy
  * from the left. Three ways to do it, with equal results: short pre-tokens by scanning for the lowest
- * rank; long ones with a queue of places; very long ones window by window, so that memory stays
+ * rank; long ones with a priority queue of places; very long ones window by window, so that memory stays
  * bounded whatever the length. */
 #ifndef TINYLM_TOKENIZER_MERGER_H
 #define TINYLM_TOKENIZER_MERGER_H
@@ -14,21 +14,25 @@
 #include <stdint.h>
 
 #include "tokenizer/id_list.h"
-#include "tokenizer/place_queue.h"
 #include "tokenizer/tokenizer.h"
+
+/* A token of the pre-token at work, at the position of its first byte. */
+typedef struct Symbol {
+    uint32_t id;             /* TOKEN_NONE: merged into the one before */
+    uint32_t next, previous; /* positions; TOKEN_NONE at the ends */
+} Symbol;
 
 /* Working memory of one thread. */
 typedef struct Merger {
     const Tokenizer *tokenizer;
     uint32_t rank_limit; /* merges from this rank on are left out; TOKEN_NONE: none is */
-    /* The long method: symbols as a linked list over the byte positions. */
-    uint32_t *symbols, *next, *previous;
+    Symbol *symbols;     /* long pre-tokens: by byte position */
     size_t symbol_capacity;
-    PlaceQueue queue;
-    IdList batch;     /* positions of the rank at work */
-    IdList window;    /* ids of a window, before they are settled */
-    IdList trial;     /* ids of a few bytes, for questions on the side */
-    int missing_byte; /* the byte without a token, after merger_apply returned false */
+    struct PlaceHeap *places; /* long pre-tokens: where a merge is possible */
+    IdList batch;             /* positions of the rank at work */
+    IdList window;            /* ids of a window, before they are settled */
+    IdList trial;             /* ids of a few bytes, for questions on the side */
+    int missing_byte;         /* the byte without a token, after merger_apply returned false */
 } Merger;
 
 void merger_init(Merger *merger, const Tokenizer *tokenizer);

@@ -72,23 +72,36 @@ static bool add_pair(Tokenizer *tokenizer, Merge merge) {
     return true;
 }
 
-bool tokenizer_add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error) {
+/* With `learn` a result that is not in the vocabulary is added to it. */
+static bool add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, bool learn,
+                      Error *error) {
     size_t left_length = 0, right_length = 0;
     const uint8_t *left_bytes = tokenizer_token(tokenizer, left, &left_length);
     const uint8_t *right_bytes = tokenizer_token(tokenizer, right, &right_length);
     if (!left_bytes || !right_bytes)
         return error_set(error, "a merge joins an id that the vocabulary does not have");
-    uint8_t *joined = allocate(left_length + right_length, 1);
+    size_t length = left_length + right_length;
+    uint8_t *joined = allocate(length, 1);
     memcpy(joined, left_bytes, left_length);
     memcpy(joined + left_length, right_bytes, right_length);
-    uint32_t result = tokenizer_find(tokenizer, joined, left_length + right_length);
+    uint32_t result = tokenizer_find(tokenizer, joined, length);
+    if (result == TOKEN_NONE && learn &&
+        tokenizer_add_token(tokenizer, tokenizer->vocab_size, joined, length, error))
+        result = (uint32_t)tokenizer->vocab_size - 1;
     free(joined);
     if (result == TOKEN_NONE)
-        return error_set(error, "what the merge makes is not in the vocabulary");
+        return !learn && error_set(error, "what the merge makes is not in the vocabulary");
     uint32_t rank = (uint32_t)tokenizer->merge_count;
-    if (!add_pair(tokenizer, (Merge){left, right, result, rank}))
-        return error_set(error, "the merge is given twice");
-    return true;
+    return add_pair(tokenizer, (Merge){left, right, result, rank}) ||
+           error_set(error, "the merge is given twice");
+}
+
+bool tokenizer_add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error) {
+    return add_merge(tokenizer, left, right, false, error);
+}
+
+bool tokenizer_learn_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error) {
+    return add_merge(tokenizer, left, right, true, error);
 }
 
 void tokenizer_use_ranks(Tokenizer *tokenizer) {

@@ -67,6 +67,8 @@ bool tokenizer_add_token(Tokenizer *tokenizer, int64_t id, const uint8_t *bytes,
                          Error *error);
 /* The next merge in rank: two tokens whose bytes together are a token of the vocabulary. */
 bool tokenizer_add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error);
+/* The same, but a result that is not in the vocabulary yet is added with the next id. */
+bool tokenizer_learn_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error);
 /* Reads the vocabulary as tiktoken reads its rank files (see rank_files above): the id of a token is the
  * rank of every merge that makes it. Replaces adding merges. */
 void tokenizer_use_ranks(Tokenizer *tokenizer);

@@ -215,10 +215,7 @@ static bool encode_text(const Corpus *corpus, const char *text, const char *path
 
 static bool keep_ids(void *list, const uint32_t *ids, size_t count, Error *error) {
     (void)error;
-    id_list_reserve(list, count);
-    IdList *kept = list;
-    if (count) memcpy(kept->ids + kept->count, ids, count * sizeof *ids);
-    kept->count += count;
+    id_list_append(list, ids, count);
     return true;
 }
 

@@ -3,46 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/file.h"
+#include "tokenizer/heap.h"
 
 enum { MOST_PIECES = 1 << 24, FIRST_PIECE = LLAMA2C_FIRST_BYTE + 256 };
-
-/* ---- looking up ---- */
-
-static int compare_bytes(const uint8_t *a, size_t a_length, const uint8_t *b, size_t b_length) {
-    size_t common = a_length < b_length ? a_length : b_length;
-    int order = common ? memcmp(a, b, common) : 0;
-    return order ? order : (a_length > b_length) - (a_length < b_length);
-}
-
-/* Text that may be the joined bytes of two neighbouring pieces, so that joining copies nothing. */
-static int64_t find(const Llama2cTokenizer *tokenizer, const uint8_t *bytes, size_t length) {
-    int64_t low = 0, high = tokenizer->count;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        const Llama2cPiece *piece = &tokenizer->pieces[tokenizer->sorted[middle]];
-        if (compare_bytes(piece->bytes, piece->length, bytes, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == tokenizer->count) return -1;
-    uint32_t id = tokenizer->sorted[low];
-    const Llama2cPiece *piece = &tokenizer->pieces[id];
-    return piece->length == length && memcmp(piece->bytes, bytes, length) == 0 ? (int64_t)id : -1;
-}
-
-typedef struct SortEntry {
-    const Llama2cPiece *piece;
-    uint32_t id;
-} SortEntry;
-
-static int compare_entries(const void *a, const void *b) {
-    const SortEntry *x = a, *y = b;
-    int order = compare_bytes(x->piece->bytes, x->piece->length, y->piece->bytes, y->piece->length);
-    return order ? order : (x->id > y->id) - (x->id < y->id);
-}
 
 /* ---- making and freeing ---- */
 
@@ -55,19 +19,20 @@ Llama2cTokenizer *llama2c_tokenizer_new(const Llama2cPiece *pieces, int64_t coun
     Llama2cTokenizer *tokenizer = allocate_zeroed(1, sizeof *tokenizer);
     tokenizer->count = count;
     tokenizer->pieces = allocate((size_t)count, sizeof *tokenizer->pieces);
-    tokenizer->sorted = allocate((size_t)count, sizeof *tokenizer->sorted);
+    tokenizer->id_of_text = allocate((size_t)count, sizeof *tokenizer->id_of_text);
+    byte_map_init(&tokenizer->texts);
     for (int i = 0; i < 256; i++) tokenizer->byte_values[i] = (uint8_t)i;
-    SortEntry *entries = allocate((size_t)count, sizeof *entries);
     for (int64_t i = 0; i < count; i++) {
         Llama2cPiece *piece = &tokenizer->pieces[i];
         *piece = pieces[i];
         piece->bytes = allocate(piece->length, 1);
-        if (piece->length) memcpy(piece->bytes, pieces[i].bytes, piece->length);
-        entries[i] = (SortEntry){piece, (uint32_t)i};
+        if (piece->length == 0) continue;
+        memcpy(piece->bytes, pieces[i].bytes, piece->length);
+        uint32_t text = tokenizer->texts.count; /* of equal pieces the first one counts */
+        if (byte_map_add(&tokenizer->texts, piece->bytes, piece->length,
+                         piece->bytes + piece->length) == text)
+            tokenizer->id_of_text[text] = (uint32_t)i;
     }
-    qsort(entries, (size_t)count, sizeof *entries, compare_entries);
-    for (int64_t i = 0; i < count; i++) tokenizer->sorted[i] = entries[i].id;
-    free(entries);
     return tokenizer;
 }
 
@@ -75,7 +40,8 @@ void llama2c_tokenizer_free(Llama2cTokenizer *tokenizer) {
     if (!tokenizer) return;
     for (int64_t i = 0; i < tokenizer->count; i++) free(tokenizer->pieces[i].bytes);
     free(tokenizer->pieces);
-    free(tokenizer->sorted);
+    byte_map_free(&tokenizer->texts);
+    free(tokenizer->id_of_text);
     free(tokenizer);
 }
 
@@ -158,37 +124,16 @@ typedef struct Candidate {
     uint32_t id;
 } Candidate;
 
-typedef struct Heap {
-    Candidate *items;
-    size_t count, capacity;
-} Heap;
-
-static bool before(const Candidate *a, const Candidate *b) {
-    return a->score > b->score || (a->score == b->score && a->left < b->left);
+static inline bool goes_before(const void *context, Candidate a, Candidate b) {
+    (void)context;
+    return a.score > b.score || (a.score == b.score && a.left < b.left);
 }
+DEFINE_HEAP(CandidateHeap, candidate_heap, Candidate, goes_before)
 
-static void heap_push(Heap *heap, Candidate candidate) {
-    array_reserve(heap->items, heap->count, heap->capacity, 1);
-    size_t at = heap->count++;
-    for (; at > 0 && before(&candidate, &heap->items[(at - 1) / 2]); at = (at - 1) / 2)
-        heap->items[at] = heap->items[(at - 1) / 2];
-    heap->items[at] = candidate;
-}
-
-static Candidate heap_pop(Heap *heap) {
-    Candidate top = heap->items[0], last = heap->items[--heap->count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= heap->count) break;
-        if (child + 1 < heap->count && before(&heap->items[child + 1], &heap->items[child]))
-            child++;
-        if (!before(&heap->items[child], &last)) break;
-        heap->items[at] = heap->items[child];
-        at = child;
-    }
-    heap->items[at] = last;
-    return top;
+/* Id of the piece with these bytes, or -1. */
+static int64_t find(const Llama2cTokenizer *tokenizer, const uint8_t *bytes, size_t length) {
+    uint32_t text = byte_map_find(&tokenizer->texts, bytes, length);
+    return text == BYTE_MAP_NONE ? -1 : (int64_t)tokenizer->id_of_text[text];
 }
 
 /* Whether a link's piece spells the text under it; the byte piece "<0x41>" does not, so that it
@@ -197,7 +142,7 @@ static bool spells_text(const Llama2cTokenizer *tokenizer, const Link *link) {
     return tokenizer->pieces[link->id].length == link->length;
 }
 
-static void consider(Heap *heap, const Llama2cTokenizer *tokenizer, const uint8_t *text,
+static void consider(CandidateHeap *heap, const Llama2cTokenizer *tokenizer, const uint8_t *text,
                      const Link *links, int64_t left) {
     if (left < 0 || links[left].next < 0) return;
     const Link *a = &links[left], *b = &links[a->next];
@@ -206,7 +151,7 @@ static void consider(Heap *heap, const Llama2cTokenizer *tokenizer, const uint8_
     if (id < 0 || !spells_text(tokenizer, a) || !spells_text(tokenizer, b)) return;
     float score = tokenizer->pieces[id].score;
     if (score > LLAMA2C_NEVER_MERGED)
-        heap_push(heap, (Candidate){score, left, length, (uint32_t)id});
+        candidate_heap_push(heap, NULL, (Candidate){score, left, length, (uint32_t)id});
 }
 
 /* Length of the UTF-8 character at `at` the way run.c sees it: a byte and up to three continuation
@@ -245,10 +190,10 @@ void llama2c_tokenizer_encode(const Llama2cTokenizer *tokenizer, const uint8_t *
     memcpy(spaced + 1, text, length);
     Link *links = allocate(length + 1, sizeof *links);
     int64_t link_count = split_characters(tokenizer, spaced, length + 1, links);
-    Heap heap = {0};
+    CandidateHeap heap = {0};
     for (int64_t i = 0; i < link_count; i++) consider(&heap, tokenizer, spaced, links, i);
     while (heap.count > 0) {
-        Candidate best = heap_pop(&heap);
+        Candidate best = candidate_heap_pop(&heap, NULL);
         Link *left = &links[best.left];
         if (left->length == 0 || left->next < 0 ||
             left->length + links[left->next].length != best.length)

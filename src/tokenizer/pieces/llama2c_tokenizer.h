@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "tokenizer/byte_map.h"
 
 enum { LLAMA2C_UNKNOWN = 0, LLAMA2C_BEGIN = 1, LLAMA2C_END = 2, LLAMA2C_FIRST_BYTE = 3 };
 
@@ -29,7 +30,8 @@ typedef struct Llama2cPiece {
 typedef struct Llama2cTokenizer {
     Llama2cPiece *pieces; /* by id */
     int64_t count;
-    uint32_t *sorted;         /* ids by bytes, for looking up */
+    ByteMap texts;            /* bytes of the pieces … */
+    uint32_t *id_of_text;     /* … and the id of each */
     uint8_t byte_values[256]; /* 0, 1, 2, …: what the pieces "<0x00>" … decode to */
 } Llama2cTokenizer;
 
