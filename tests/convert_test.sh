@@ -28,7 +28,7 @@ check "paths with blanks, quotes and letters of other languages" odd_path
 
 there_already() { # with a line before it: the model has no tokenizer
     "$bin/convert" "$odd/model-hf" "$odd/model-hf" --to tinylm 2>err
-    [ $? -eq 1 ] && cat err && grep -q "is there already" err
+    [ $? -eq 1 ] && cat err && grep -q "already exists" err
 }
 check "a directory that is there is not overwritten" there_already
 full_disk() {

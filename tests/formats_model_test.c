@@ -253,7 +253,7 @@ static void test_nothing_half_written(void **state) {
     write_bytes(inside, "x", 1);
     for (int format = MODEL_TINYLM; format <= MODEL_HUGGINGFACE; format++) {
         assert_false(model_file_write(&file, model_formats[format], path, false, &error));
-        assert_non_null(strstr(error.message, "is there already"));
+        assert_non_null(strstr(error.message, "already exists"));
     }
     assert_true(file_exists(inside));
     assert_false(model_file_write(&file, model_formats[MODEL_GGUF], path, false, &error));

@@ -9,7 +9,7 @@ typedef struct DirectoryWriter {
     char *temporary_path; /* write the files here */
 } DirectoryWriter;
 
-/* Makes a temporary directory beside `path`. Errors: `path` is there and is not an empty directory;
+/* Makes a temporary directory beside `path`. Errors: `path` exists and is not an empty directory;
  * its parent cannot be made or written. */
 bool directory_writer_open(DirectoryWriter *writer, const char *path, Error *error);
 /* Renames it. On failure the temporary directory is removed. The writer is closed either way. */

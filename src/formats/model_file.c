@@ -72,8 +72,8 @@ bool model_file_read(ModelFile *file, const char *path, const char *tokenizer, E
     int64_t size = model_tokenizer_size(&file->tokenizer);
     if (read && size > file->model->config.vocab_size)
         read = error_set(error,
-                         "%s: its tokenizer has %lld tokens and the model only %lld rows; they "
-                         "do not belong together",
+                         "%s: its tokenizer has %lld tokens, but the model only %lld rows; they "
+                         "belong to different models",
                          path, (long long)size, (long long)file->model->config.vocab_size);
     if (!read) model_file_free(file);
     return read;

@@ -87,7 +87,7 @@ static bool parse(NpyArray *array, const uint8_t *data, size_t size, const char 
                          length);
     if ((prefix + length) % 4 != 0)
         return error_set(error,
-                         "%s: its numbers do not start at a multiple of 4 bytes; save it anew "
+                         "%s: its numbers do not start at a multiple of 4 bytes; save it again "
                          "with numpy",
                          path);
     array->data = data + prefix + length;

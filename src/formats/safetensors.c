@@ -12,16 +12,6 @@ static bool natural_number(const cJSON *node, int64_t *value) {
     return json_whole(node, value) && *value >= 0;
 }
 
-/* The member `key` of an entry; NULL, with an error, when it is not there. */
-static const cJSON *entry_member(const cJSON *entry, const char *key, const char *path,
-                                 Error *error) {
-    const cJSON *member = json_get(entry, key);
-    if (!member)
-        error_set(error, "%s: tensor '%s' has no \"%s\"; the file is damaged", path, entry->string,
-                  key);
-    return member;
-}
-
 static bool parse_shape(StoredTensor *tensor, const cJSON *shape, const char *path, Error *error) {
     const cJSON *length;
     if (!cJSON_IsArray(shape))
@@ -45,17 +35,19 @@ static bool parse_tensor(StoredTensor *tensor, const cJSON *entry, const uint8_t
         return error_set(error,
                          "%s: the entry of tensor '%s' is not an object; the file is damaged", path,
                          tensor->name);
-    const cJSON *type = entry_member(entry, "dtype", path, error);
-    const cJSON *shape = type ? entry_member(entry, "shape", path, error) : NULL;
-    const cJSON *offsets = shape ? entry_member(entry, "data_offsets", path, error) : NULL;
-    if (!offsets) return false;
+    static const char *const keys[] = {"dtype", "shape", "data_offsets"};
+    for (int i = 0; i < 3; i++)
+        if (!json_get(entry, keys[i]))
+            return error_set(error, "%s: tensor '%s' has no \"%s\"; the file is damaged", path,
+                             tensor->name, keys[i]);
+    const cJSON *type = json_get(entry, "dtype"), *offsets = json_get(entry, "data_offsets");
     if (!cJSON_IsString(type))
         return error_set(error, "%s: the dtype of tensor '%s' is not a string", path, tensor->name);
     tensor->type = number_type_find(type->valuestring);
     if (tensor->type == NUMBER_TYPE_COUNT)
         return error_set(error, "%s: tensor '%s' has type '%s', which this program cannot read",
                          path, tensor->name, type->valuestring);
-    if (!parse_shape(tensor, shape, path, error)) return false;
+    if (!parse_shape(tensor, json_get(entry, "shape"), path, error)) return false;
 
     int64_t begin, end;
     if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||

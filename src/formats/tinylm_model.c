@@ -82,24 +82,25 @@ static bool read_from(ModelFile *file, const char *directory, const char *weight
     return good;
 }
 
+static bool has_config(const char *directory) {
+    char *config = path_join(directory, "config.json");
+    bool found = file_exists(config);
+    free(config);
+    return found;
+}
+
 /* The folder that holds config.json: the file's own, or for checkpoints/… the one above. */
 static char *find_run(const char *weights, Error *error) {
-    char *directory = path_directory(weights);
-    for (int up = 0; up < 2; up++) {
-        char *config = path_join(directory, "config.json");
-        bool found = file_exists(config);
-        free(config);
-        if (found) return directory;
-        char *parent = path_join(directory, "..");
-        free(directory);
-        directory = parent;
-    }
-    free(directory);
-    error_set(error,
-              "%s: has no config.json beside it or one folder up, and without that nobody "
-              "knows the model's shape",
-              weights);
-    return NULL;
+    char *directory = path_directory(weights), *parent = path_join(directory, "..");
+    char *run = has_config(directory) ? directory : has_config(parent) ? parent : NULL;
+    if (!run)
+        error_set(error,
+                  "%s: has no config.json beside it or one folder up, which would describe the "
+                  "model",
+                  weights);
+    if (run != directory) free(directory);
+    if (run != parent) free(parent);
+    return run;
 }
 
 static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
@@ -114,12 +115,6 @@ static bool read_model(ModelFile *file, const char *path, const char *tokenizer,
 
 /* ---- writing ---- */
 
-static char *config_text(const Model *model) {
-    cJSON *root = cJSON_CreateObject();
-    cJSON_AddItemToObject(root, "model", keys_write(model_keys, &model->config));
-    return json_finish(root, 3);
-}
-
 /* Which tokens begin and end a text is not written: reading finds <|endoftext|>, or the first one. */
 static void check_ends(ModelFile *file) {
     if (!file->tokenizer.bpe) return;
@@ -129,26 +124,26 @@ static void check_ends(ModelFile *file) {
         again.ends[0] != file->tokenizer.ends[0])
         model_file_warn(file,
                         "its texts begin and end with other tokens than <|endoftext|> or the first "
-                        "special one, and that is lost");
+                        "special one; this is lost");
 }
 
 static bool write_model(ModelFile *file, const char *directory, bool half, Error *error) {
     (void)half;
     check_ends(file);
-    char *text = config_text(file->model);
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddItemToObject(root, "model", keys_write(model_keys, &file->model->config));
+    char *text = json_finish(root, 3);
     char *config = path_join(directory, "config.json");
     char *weights = path_join(directory, "model.safetensors");
-    bool written = file_write(config, text, strlen(text), error) &&
-                   model_weights_save(file->model, weights, error);
-    if (written && file->tokenizer.bpe) {
-        char *tokenizer = path_join(directory, "tokenizer");
-        written = tokenizer_save(file->tokenizer.bpe, tokenizer, error);
-        free(tokenizer);
-    } else if (written && file->tokenizer.pieces) {
-        char *tokenizer = path_join(directory, "tokenizer.bin");
-        written = llama2c_tokenizer_write(file->tokenizer.pieces, tokenizer, error);
-        free(tokenizer);
-    }
+    char *bpe = path_join(directory, "tokenizer"), *pieces = path_join(directory, "tokenizer.bin");
+    const ModelTokenizer *tokenizer = &file->tokenizer;
+    bool written =
+        file_write(config, text, strlen(text), error) &&
+        model_weights_save(file->model, weights, error) &&
+        (!tokenizer->bpe || tokenizer_save(tokenizer->bpe, bpe, error)) &&
+        (!tokenizer->pieces || llama2c_tokenizer_write(tokenizer->pieces, pieces, error));
+    free(pieces);
+    free(bpe);
     free(weights);
     free(config);
     free(text);

@@ -9,7 +9,7 @@
 #include "formats/llama/llama.h"
 #include "model/position_tables.h"
 
-/* A part of a model that llama-gguf-split has cut up. */
+/* Refuses a part of a model that llama-gguf-split has split. */
 static bool check_whole(const Gguf *gguf, const char *path, Error *error) {
     int64_t count = gguf_whole(gguf, "split.count", 0);
     if (count < 2) return true;
@@ -136,7 +136,7 @@ static bool write_model(ModelFile *file, const char *path, bool half, Error *err
         const Parameter *part = &model->parameters.parts[i];
         char name[WEIGHT_NAME_SIZE];
         llama_gguf_name(part->name, name);
-        /* llama.cpp wants vectors in float32 whatever the matrices are */
+        /* llama.cpp requires vectors in float32, whatever the type of the matrices */
         NumberType type = half && part->rank == 2 ? NUMBER_F16 : NUMBER_F32;
         gguf_add_tensor(writer, name, type, part->rank, part->shape, values + part->offset);
     }

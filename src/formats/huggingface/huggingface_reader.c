@@ -40,8 +40,8 @@ static bool list_tensors(StoredTensors *list, bool *base, const SafetensorsShard
         free(own);
     }
     const StoredTensor *twice = stored_tensors_sort(list);
-    return !twice || error_set(error, "%s: the tensor '%s' is there twice (in two shards?)", path,
-                               twice->name);
+    return !twice ||
+           error_set(error, "%s: the tensor '%s' occurs twice (in two shards?)", path, twice->name);
 }
 
 static bool check_head(const StoredTensors *list, bool base, bool tied, const char *path,
@@ -50,8 +50,8 @@ static bool check_head(const StoredTensors *list, bool base, bool tied, const ch
     if (base)
         return error_set(error,
                          "%s: is a base model (LlamaModel) without the tensor 'lm_head.weight', "
-                         "and tie_word_embeddings is false in config.json: it has no head, so it "
-                         "predicts no tokens",
+                         "and tie_word_embeddings is false in config.json: without a head it "
+                         "cannot predict tokens",
                          path);
     return error_set(error,
                      "%s: the tensor 'lm_head.weight' is missing, and tie_word_embeddings is "
@@ -121,7 +121,7 @@ static bool read_ends(ModelFile *file, const char *directory, const cJSON *confi
 static void read_tokenizer(ModelFile *file, const char *directory, const cJSON *config) {
     Error error = {""};
     if (!model_file_load_tokenizer(file, directory, NULL, &error))
-        model_file_warn(file, "its tokenizer cannot be used, only ids can: %s", error.message);
+        model_file_warn(file, "its tokenizer cannot be used, only token ids: %s", error.message);
     int64_t start;
     if (json_whole(json_get(config, "bos_token_id"), &start))
         model_tokenizer_set_start(&file->tokenizer, start);

@@ -50,17 +50,13 @@ static bool open_index(SafetensorsShards *shards, const char *directory, const c
 
 bool safetensors_shards_open(SafetensorsShards *shards, const char *path, Error *error) {
     *shards = (SafetensorsShards){0};
-    bool good;
-    if (directory_exists(path)) {
-        char *single = path_join(path, "model.safetensors");
-        char *index = path_join(path, "model.safetensors.index.json");
-        good = !file_exists(single) && file_exists(index) ? open_index(shards, path, index, error)
-                                                          : open_file(shards, single, error);
-        free(single);
-        free(index);
-    } else {
-        good = open_file(shards, path, error);
-    }
+    char *single = path_join(path, "model.safetensors");
+    char *index = path_join(path, "model.safetensors.index.json");
+    bool is_indexed = !file_exists(single) && file_exists(index);
+    bool good = is_indexed ? open_index(shards, path, index, error)
+                           : open_file(shards, directory_exists(path) ? single : path, error);
+    free(single);
+    free(index);
     if (!good) safetensors_shards_close(shards);
     return good;
 }

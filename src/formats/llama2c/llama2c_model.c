@@ -3,7 +3,7 @@
  * Seven int32: dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len; a negative
  * vocab_size says that the head is separate. Then float32: the embeddings; each kind of tensor for
  * all layers: rms_att, wq, wk, wv, wo, rms_ffn, w1, w2, w3; the final norm; two tables of cosines and
- * sines that nobody reads any more; the head if separate. theta is 10000 and eps 1e-5. */
+ * sines that are no longer read; the head if separate. theta is 10000 and eps 1e-5. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,14 +278,14 @@ static bool same_content(const char *path, const char *other) {
     return same;
 }
 
-/* Renames the model's own tokenizer file to tokenizer.bin, where llama2.c looks for it; when another
- * model's tokenizer is there already, both stay as they are. */
+/* Renames the model's own tokenizer file to tokenizer.bin, where llama2.c looks for it; if that is
+ * another model's tokenizer already, both stay as they are. */
 static bool place_tokenizer(ModelFile *file, const char *own, Error *error) {
     char *directory = path_directory(own), *shared = path_join(directory, "tokenizer.bin");
     bool placed = true;
     if (file_exists(shared) && !same_content(own, shared))
         model_file_warn(file,
-                        "%s belongs to another model and was left alone; this model's tokenizer "
+                        "%s belongs to another model and was not changed; this model's tokenizer "
                         "is %s (llama2.c: run -z)",
                         shared, own);
     else if (rename(own, shared) != 0)
@@ -295,8 +295,8 @@ static bool place_tokenizer(ModelFile *file, const char *own, Error *error) {
     return placed;
 }
 
-/* The tokenizer is written before the model, as a model without one would be taken for complete, and
- * gets its final name after it. Nothing stays when one of them cannot be written. */
+/* The tokenizer is written before the model, since a model without one would look complete, and gets
+ * its final name after it. If either cannot be written, neither remains. */
 static bool write_files(ModelFile *file, Output *output, const Llama2cTokenizer *pieces,
                         const char *path, Error *error) {
     if (!pieces) return write_numbers(file, output, path, error);
