@@ -137,65 +137,52 @@ static bool read_model(ModelFile *file, const char *path, const char *tokenizer,
 
 /* ---- writing: byte-level BPE as scored pieces ---- */
 
-/* Our ids in llama2.c's order: -1 where there is none. `run` needs <unk>, <s>, </s>, the 256 bytes in
- * order; then come all other tokens. The id that begins our texts is <s>; one of its own that ends
- * them is </s>. */
-static int64_t *number_rows(const ModelTokenizer *tokenizer, int64_t *count) {
-    const Tokenizer *bpe = tokenizer->bpe;
-    int64_t start = tokenizer->start, size = tokenizer_vocab_size(bpe);
-    int64_t end = model_tokenizer_end(tokenizer);
-    if (end >= size) end = -1; /* a row without a token */
-    int64_t *rows = allocate((size_t)size + LLAMA2C_FIRST_BYTE + 256, sizeof *rows);
-    bool *used = allocate_zeroed((size_t)size, sizeof *used);
-    rows[LLAMA2C_UNKNOWN] = -1;
-    rows[LLAMA2C_BEGIN] = start;
-    rows[LLAMA2C_END] = end == start ? -1 : end;
-    if (start >= 0) used[start] = true;
-    if (end >= 0) used[end] = true;
-    for (int byte = 0; byte < 256; byte++) {
-        uint32_t id = bpe->id_of_byte[byte];
-        rows[LLAMA2C_FIRST_BYTE + byte] = id == TOKEN_NONE ? -1 : (int64_t)id;
-        if (id != TOKEN_NONE) used[id] = true;
-    }
-    *count = LLAMA2C_FIRST_BYTE + 256;
-    for (int64_t id = 0; id < size; id++) {
-        size_t length;
-        if (!used[id] && tokenizer_token(bpe, (uint32_t)id, &length)) rows[(*count)++] = id;
-    }
-    free(used);
-    return rows;
+/* A vocabulary in llama2.c's order, and which row of the model each id takes: -1 for none. */
+typedef struct Vocabulary {
+    Llama2cPiece *pieces;
+    int64_t *rows, count;
+} Vocabulary;
+
+static void add_piece(Vocabulary *list, const void *bytes, size_t length, float score,
+                      int64_t row) {
+    list->rows[list->count] = row;
+    list->pieces[list->count++] = (Llama2cPiece){(uint8_t *)(uintptr_t)bytes, length, score};
 }
 
-/* Single bytes are stored as themselves, so that `run` finds them and merges them like ours; NUL, which
- * would be an empty C string, as "<0x00>". Scores fall with the rank of the merge; a token that no
- * merge makes (<unk>, another special token) is never merged: no text spells it. */
-static Llama2cTokenizer *make_pieces(const Tokenizer *bpe, const int64_t *rows, int64_t count,
-                                     Error *error) {
-    static const char *const names[] = {"<unk>", "\n<s>\n", "\n</s>\n"};
-    static uint8_t bytes[256];
-    Llama2cPiece *pieces = allocate((size_t)count, sizeof *pieces);
-    float *scores = allocate((size_t)tokenizer_vocab_size(bpe), sizeof *scores);
-    for (int64_t i = 0; i < tokenizer_vocab_size(bpe); i++) scores[i] = LLAMA2C_NEVER_MERGED;
+/* `run` needs <unk>, <s>, </s>, then the 256 bytes in order; then come all other tokens. The id that
+ * begins our texts is <s>; one of its own that ends them is </s>. Single bytes are stored as themselves,
+ * so that `run` finds them and merges them like ours; NUL, which would be an empty C string, as "<0x00>".
+ * Scores fall with the rank of the merge; a token that no merge makes (<unk>, another special token) is
+ * never merged: no text spells it. The bytes are the tokenizer's. */
+static Vocabulary make_vocabulary(const ModelTokenizer *tokenizer) {
+    static uint8_t bytes_in_order[256];
+    const Tokenizer *bpe = tokenizer->bpe;
+    int64_t size = tokenizer_vocab_size(bpe), start = tokenizer->start;
+    int64_t end = model_tokenizer_end(tokenizer);
+    if (end >= size) end = -1; /* a row without a token */
+    size_t most = (size_t)size + LLAMA2C_FIRST_BYTE + 256;
+    Vocabulary list = {allocate(most, sizeof *list.pieces), allocate(most, sizeof *list.rows), 0};
+    float *scores = allocate((size_t)size, sizeof *scores);
+    for (int64_t i = 0; i < size; i++) scores[i] = LLAMA2C_NEVER_MERGED;
     for (int64_t i = bpe->merge_count - 1; i >= 0; i--) scores[bpe->merges[i].result] = -(float)i;
-    for (int64_t i = 0; i < count; i++) {
-        if (i < LLAMA2C_FIRST_BYTE) {
-            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t)names[i], strlen(names[i]),
-                                       LLAMA2C_NEVER_MERGED};
-        } else if (i == LLAMA2C_FIRST_BYTE) {
-            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t) "<0x00>", 6, 0};
-        } else if (i < LLAMA2C_FIRST_BYTE + 256) {
-            bytes[i - LLAMA2C_FIRST_BYTE] = (uint8_t)(i - LLAMA2C_FIRST_BYTE);
-            pieces[i] = (Llama2cPiece){&bytes[i - LLAMA2C_FIRST_BYTE], 1, 0};
-        } else {
-            size_t length;
-            const uint8_t *token = tokenizer_token(bpe, (uint32_t)rows[i], &length);
-            pieces[i] = (Llama2cPiece){(uint8_t *)(uintptr_t)token, length, scores[rows[i]]};
-        }
+    add_piece(&list, "<unk>", 5, LLAMA2C_NEVER_MERGED, -1);
+    add_piece(&list, "\n<s>\n", 5, LLAMA2C_NEVER_MERGED, start);
+    add_piece(&list, "\n</s>\n", 6, LLAMA2C_NEVER_MERGED, end == start ? -1 : end);
+    for (int byte = 0; byte < 256; byte++) {
+        uint32_t id = bpe->id_of_byte[byte];
+        bytes_in_order[byte] = (uint8_t)byte;
+        add_piece(&list, byte ? (const void *)&bytes_in_order[byte] : "<0x00>", byte ? 1 : 6, 0,
+                  id == TOKEN_NONE ? -1 : (int64_t)id);
     }
-    Llama2cTokenizer *tokenizer = llama2c_tokenizer_new(pieces, count, error);
+    for (int64_t id = 0; id < size; id++) {
+        size_t length;
+        const uint8_t *bytes = tokenizer_token(bpe, (uint32_t)id, &length);
+        bool is_byte = bytes && length == 1 && bpe->id_of_byte[*bytes] == id;
+        if (bytes && !is_byte && id != start && id != end)
+            add_piece(&list, bytes, length, scores[id], id);
+    }
     free(scores);
-    free(pieces);
-    return tokenizer;
+    return list;
 }
 
 /* ---- writing ---- */
@@ -313,29 +300,26 @@ static bool write_files(ModelFile *file, Output *output, const Llama2cTokenizer 
 static bool write_model(ModelFile *file, const char *path, bool half, Error *error) {
     (void)half;
     const ModelTokenizer *tokenizer = &file->tokenizer;
-    Output output = {.row_count = file->model->config.vocab_size};
+    const Tokenizer *bpe = tokenizer->bpe;
     if (tokenizer->end_count > 1)
         model_file_warn(
             file, "its texts end with any of %d tokens; llama2.c has one, the others are lost",
             tokenizer->end_count);
-    int64_t *rows = NULL;
-    Llama2cTokenizer *pieces = NULL;
-    if (tokenizer->bpe) {
-        output.rows = rows = number_rows(tokenizer, &output.row_count);
-        pieces = make_pieces(tokenizer->bpe, rows, output.row_count, error);
-        /* 0xFF occurs in no text, so training has made its logit as low as any */
-        uint32_t rare = tokenizer->bpe->id_of_byte[0xFF];
-        output.rare_row = rare == TOKEN_NONE ? 0 : (int64_t)rare;
-    }
-    bool good = pieces || !tokenizer->bpe;
-    if (good) {
-        real *values = llama_values(file->model, LAYOUT_INTERLEAVED);
-        output.values = values;
-        good = write_files(file, &output, pieces ? pieces : tokenizer->pieces, path, error);
-        free(values);
-    }
+    Vocabulary list = {0};
+    if (bpe) list = make_vocabulary(tokenizer);
+    Llama2cTokenizer *pieces = bpe ? llama2c_tokenizer_new(list.pieces, list.count, error) : NULL;
+    real *values = llama_values(file->model, LAYOUT_INTERLEAVED);
+    Output output = {.values = values,
+                     .rows = list.rows,
+                     .row_count = bpe ? list.count : file->model->config.vocab_size};
+    /* 0xFF occurs in no text, so training has made its logit as low as any */
+    if (bpe && bpe->id_of_byte[0xFF] != TOKEN_NONE) output.rare_row = bpe->id_of_byte[0xFF];
+    bool good = (pieces || !bpe) &&
+                write_files(file, &output, pieces ? pieces : tokenizer->pieces, path, error);
+    free(values);
     llama2c_tokenizer_free(pieces);
-    free(rows);
+    free(list.pieces);
+    free(list.rows);
     return good;
 }
 
