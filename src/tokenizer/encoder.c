@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tokenizer/encoder_internal.h"
 #include "tokenizer/pretokenizer.h"
 
 enum {
@@ -19,15 +18,6 @@ typedef struct Encoded {
     uint32_t count;
     uint32_t ids[INLINE_IDS]; /* with more, the first one says where they begin in `overflow` */
 } Encoded;
-
-struct Encoder {
-    const Tokenizer *tokenizer;
-    Merger merger;
-    ByteMap cache;    /* pre-tokens … */
-    Encoded *encoded; /* … and their ids, by number */
-    uint32_t encoded_capacity;
-    IdList overflow, scratch;
-};
 
 Encoder *encoder_new(const Tokenizer *tokenizer) {
     Encoder *encoder = allocate_zeroed(1, sizeof *encoder);
@@ -45,10 +35,6 @@ void encoder_free(Encoder *encoder) {
     free(encoder->overflow.ids);
     free(encoder->scratch.ids);
     free(encoder);
-}
-
-Merger *encoder_merger(Encoder *encoder) {
-    return &encoder->merger;
 }
 
 bool encoder_missing_byte(const Encoder *encoder, Error *error) {

@@ -11,20 +11,33 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "tokenizer/id_list.h"
+#include "tokenizer/merger.h"
 #include "tokenizer/tokenizer.h"
 
 /* ---- a text in memory ---- */
 
-/* One thread's encoder, with its memory of pre-tokens (bounded: a few megabytes). The tokenizer must
+/* One thread's encoder, with a bounded cache of pre-tokens (a few megabytes). The tokenizer must
  * outlive it and must not change meanwhile. */
-typedef struct Encoder Encoder;
+typedef struct Encoder {
+    const Tokenizer *tokenizer;
+    Merger merger;
+    ByteMap cache;           /* pre-tokens … */
+    struct Encoded *encoded; /* … and their ids, by number */
+    uint32_t encoded_capacity;
+    IdList overflow, scratch;
+} Encoder;
 Encoder *encoder_new(const Tokenizer *tokenizer);
 void encoder_free(Encoder *encoder);
 
 /* Appends the ids of a whole text. Error: a byte that the vocabulary has no token for. */
 bool encoder_encode(Encoder *encoder, const uint8_t *text, size_t length, IdList *out,
                     Error *error);
+/* The parts of it. Appends the ids of the pre-tokens of [text, end) that begin before `stop`; special
+ * tokens are not looked for. */
+bool encoder_part(Encoder *encoder, const uint8_t *text, const uint8_t *stop, const uint8_t *end,
+                  IdList *out, Error *error);
+/* After the merger met a byte without a token: sets the error, returns false. */
+bool encoder_missing_byte(const Encoder *encoder, Error *error);
 
 /* ---- where ids go ---- */
 

@@ -2,13 +2,12 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "tokenizer/encoder_internal.h"
+#include "tokenizer/encoder.h"
 #include "tokenizer/pretokenizer.h"
 
 enum { SLICE = 1 << 18, LOOK_BACK = 1 << 12 };
 
 struct StreamEncoder {
-    const Tokenizer *tokenizer;
     Encoder *encoder;
     uint8_t *buffer; /* bytes whose ids are not certain yet */
     size_t length, capacity;
@@ -21,7 +20,6 @@ struct StreamEncoder {
 
 StreamEncoder *stream_encoder_new(const Tokenizer *tokenizer) {
     StreamEncoder *stream = allocate_zeroed(1, sizeof *stream);
-    stream->tokenizer = tokenizer;
     stream->encoder = encoder_new(tokenizer);
     return stream;
 }
@@ -50,7 +48,7 @@ static const uint8_t *certain_end(const uint8_t *text, const uint8_t *limit) {
 static bool merge_rest(StreamEncoder *stream, const uint8_t *text, size_t length, IdList *out,
                        Error *error) {
     stream->inside = false;
-    return merger_apply(encoder_merger(stream->encoder), text, length, out) ||
+    return merger_apply(&stream->encoder->merger, text, length, out) ||
            encoder_missing_byte(stream->encoder, error);
 }
 
@@ -73,7 +71,7 @@ static bool advance_inside(StreamEncoder *stream, const uint8_t *text, const uin
     known -= unicode_unfinished(text, (size_t)(known - text));
     if (known < text + stream->run) return true;
     stream->run = (size_t)(pretoken_run_end(stream->class, text + stream->run, known) - text);
-    if (!merger_settle(encoder_merger(stream->encoder), text, stream->run, out, used))
+    if (!merger_settle(&stream->encoder->merger, text, stream->run, out, used))
         return encoder_missing_byte(stream->encoder, error);
     stream->run -= *used;
     return true;
@@ -104,7 +102,7 @@ static bool advance_plain(StreamEncoder *stream, const uint8_t *text, const uint
 /* Encodes as much of the buffer as is certain and removes it. */
 static bool advance(StreamEncoder *stream, bool final, IdList *out, Error *error) {
     const uint8_t *text = stream->buffer, *end = text + stream->length;
-    const SpecialTokens *specials = &stream->tokenizer->specials;
+    const SpecialTokens *specials = &stream->encoder->tokenizer->specials;
     size_t longest = specials->longest, used = 0;
     while (text < end) {
         const SpecialToken *special = NULL;
