@@ -104,6 +104,15 @@ characters() {
     "$bin/inspect" order "$config" --text '猫吃鱼 and 猫か' | grep -qx 'text:      猫 吃 鱼 and 猫 か'
 }
 check "each Chinese or Japanese character is a word" characters
+# A wide character is three bytes and two columns.
+columns_are_in_line() {
+    "$bin/inspect" order "$config" --text '猫吃鱼' | LC_ALL=C awk '/e[-+][0-9]+ / {
+            gsub(/[\343-\351][\200-\277][\200-\277]/, "xx"); rows++
+            if (rows > 1 && length($0) != width) bad = 1
+            width = length($0) }
+        END { print width; exit bad || rows != 3 }'
+}
+check "wide characters do not shift the columns" columns_are_in_line
 check "a model that cannot be made" fails_with 1 'GB of memory' "$bin/inspect" order "$config" \
     --set model.d_model=1048576 --set model.num_layers=100
 

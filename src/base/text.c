@@ -20,6 +20,19 @@ size_t utf8_valid_length(const char *text, size_t length) {
     return at;
 }
 
+int text_columns(const char *text) {
+    int columns = 0;
+    for (size_t left = strlen(text); left > 0;) {
+        utf8proc_int32_t point;
+        utf8proc_ssize_t size =
+            utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)left, &point);
+        columns += size < 1 ? 1 : utf8proc_charwidth(point);
+        text += size < 1 ? 1 : size;
+        left -= size < 1 ? 1 : (size_t)size;
+    }
+    return columns;
+}
+
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }

@@ -10,6 +10,10 @@
 /* How many bytes at the start of a text are valid UTF-8: `length` when all of it is. */
 size_t utf8_valid_length(const char *text, size_t length);
 
+/* The columns that a text takes on a terminal: two for a wide character such as a Chinese one, none for
+ * a combining mark. */
+int text_columns(const char *text);
+
 /* A decimal whole number, the text as a whole: "-12", "007". False for anything else (empty, blanks,
  * "+1", "1e3", "0x10", "3 apples") and for what does not fit. */
 bool text_to_whole(const char *text, int64_t *value);

@@ -4,6 +4,8 @@
 
 #include <utf8proc.h>
 
+#include "base/text.h"
+
 static const char *ink = "#222222";
 
 void svg_begin(FILE *stream, double width, double height) {
@@ -48,11 +50,9 @@ void svg_text(FILE *stream, double x, double y, SvgText style, const char *text)
 }
 
 double svg_text_width(double size, const char *text) {
-    double width = 0;
-    for (const char *c = text; *c; c++) {
-        if (((unsigned char)*c & 0xc0) == 0x80) continue; /* inside a UTF-8 sequence */
-        width += strchr("ijl.,:;'|!()[] ", *c) ? 0.36 : strchr("mwMW@%", *c) ? 0.9 : 0.6;
-    }
+    double width = 0.6 * text_columns(text);
+    for (const char *c = text; *c; c++)
+        width += strchr("ijl.,:;'|!()[] ", *c) ? -0.24 : strchr("mwMW@%", *c) ? 0.3 : 0;
     return width * size;
 }
 

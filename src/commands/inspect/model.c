@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "commands/inspect/inspect.h"
 #include "commands/options.h"
 #include "formats/gguf/gguf.h"
@@ -99,13 +100,14 @@ static void print_listing(const Listing *listing) {
     int widest = 0;
     for (int64_t i = 0; i < listing->count; i++) {
         text_clean(listing->items[i].name);
-        int length = (int)strlen(listing->items[i].name);
-        if (length > widest) widest = length;
+        int width = text_columns(listing->items[i].name);
+        if (width > widest) widest = width < 60 ? width : 60;
     }
     for (int64_t i = 0; i < listing->count; i++) {
         const StoredTensor *item = &listing->items[i];
         char *shape = item->rank ? shape_text(item->rank, item->shape) : string_copy("");
-        printf("  %-*s  %-14s  %-4s  %10zu bytes", widest < 60 ? widest : 60, item->name, shape,
+        int blanks = widest - text_columns(item->name);
+        printf("  %s%*s  %-14s  %-4s  %10zu bytes", item->name, blanks > 0 ? blanks : 0, "", shape,
                number_type_name(item->type), item->bytes);
         free(shape);
         print_norm(item);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "base/text.h"
 #include "commands/inspect/inspect.h"
 #include "commands/inspect/subject.h"
 #include "tensor/elementwise.h"
@@ -73,7 +74,8 @@ static void measure(const InspectSubject *subject, const real *original, const i
 }
 
 static void print_row(const char *what, const double result[2]) {
-    printf("  %-42s %12.1e %12.1e\n", what, result[0], result[1]);
+    printf("  %s%*s %12.1e %12.1e\n", what, text_columns(what) < 42 ? 42 - text_columns(what) : 0,
+           "", result[0], result[1]);
 }
 
 /* A shuffle that moves at least one word to another place, when there are two. */
