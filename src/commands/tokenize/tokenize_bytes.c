@@ -5,56 +5,50 @@
 #include "commands/tokenize/tokenize_commands.h"
 #include "tokenizer/unicode.h"
 
-static void print_padded(const char *text, int width) {
-    printf("%-*s", width, text);
-}
-
-/* UTF-16 code units: one, or a surrogate pair above U+FFFF. */
-static int to_utf16(uint32_t character, uint16_t units[2]) {
-    if (character < 0x10000) {
-        units[0] = (uint16_t)character;
-        return 1;
+/* UTF-16 in little-endian order: one code unit, or a surrogate pair above U+FFFF. Returns the bytes. */
+static size_t to_utf16(uint32_t character, uint8_t bytes[4]) {
+    uint32_t first = character, second = 0;
+    if (character >= 0x10000) {
+        second = 0xDC00 + ((character - 0x10000) & 0x3FF);
+        first = 0xD800 + ((character - 0x10000) >> 10);
     }
-    units[0] = (uint16_t)(0xD800 + ((character - 0x10000) >> 10));
-    units[1] = (uint16_t)(0xDC00 + ((character - 0x10000) & 0x3FF));
-    return 2;
+    for (int i = 0; i < 2; i++) {
+        bytes[i] = (uint8_t)(first >> 8 * i);
+        bytes[2 + i] = (uint8_t)(second >> 8 * i);
+    }
+    return second ? 4 : 2;
 }
 
 typedef struct Totals {
-    size_t characters, utf8, utf16, utf32,
-        alone; /* alone: bytes that are a character by themselves */
+    size_t characters, utf8, utf16, utf32;
+    size_t alone; /* bytes that are a character by themselves */
 } Totals;
+
+static void print_hex(const uint8_t *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++) printf("%02X ", bytes[i]);
+    printf("%*s", 13 - 3 * (int)count, "");
+}
 
 static void print_character(const uint8_t *text, size_t length, uint32_t character,
                             Totals *totals) {
     static const char *const classes[] = {"other", "letter", "number", "space"};
-    char column[64] = "invalid";
-    if (character != UNICODE_INVALID)
-        snprintf(column, sizeof column, "U+%04lX", (unsigned long)character);
-    print_padded(column, 10);
-    print_padded(classes[unicode_class(character)], 8);
-    for (size_t i = 0; i < length; i++)
-        snprintf(column + 3 * i, sizeof column - 3 * i, "%02X ", text[i]);
-    print_padded(column, 13);
-    totals->characters++;
-    totals->utf8 += length;
-    if (character == UNICODE_INVALID) {
-        print_padded("", 23);
-    } else {
-        uint16_t units[2];
-        int count = to_utf16(character, units);
-        column[0] = '\0';
-        for (int i = 0; i < count; i++)
-            snprintf(column + 6 * i, sizeof column - 6 * i, "%02X %02X ", units[i] & 0xFF,
-                     units[i] >> 8);
-        print_padded(column, 13);
-        printf("%02X %02X %02X 00  ", character & 0xFF, character >> 8 & 0xFF, character >> 16);
-        totals->utf16 += 2 * (size_t)count;
-        totals->utf32 += 4;
-        totals->alone += length == 1;
-    }
+    bool valid = character != UNICODE_INVALID;
+    char name[16] = "invalid";
+    if (valid) snprintf(name, sizeof name, "U+%04lX", (unsigned long)character);
+    printf("%-10s%-8s", name, classes[unicode_class(character)]);
+    uint8_t utf16[4], utf32[4];
+    size_t utf16_length = valid ? to_utf16(character, utf16) : 0, utf32_length = valid ? 4 : 0;
+    for (int i = 0; i < 4; i++) utf32[i] = (uint8_t)(character >> 8 * i);
+    print_hex(text, length);
+    print_hex(utf16, utf16_length);
+    print_hex(utf32, utf32_length);
     print_quoted(stdout, text, length);
     putchar('\n');
+    totals->characters++;
+    totals->utf8 += length;
+    totals->utf16 += utf16_length;
+    totals->utf32 += utf32_length;
+    totals->alone += valid && length == 1;
 }
 
 /* What comes out when each byte is decoded on its own. */
@@ -73,19 +67,18 @@ static void print_bytes_alone(const uint8_t *text, const uint8_t *end) {
 }
 
 int tokenize_bytes(int argc, char **argv) {
-    static const char name[] = "tokenize bytes";
+    Session session = {0};
     const char *argument = NULL;
     const Option options[] = {
         ARGUMENT("TEXT", &argument, "what to look at"),
         OPTIONS_END,
     };
     const Program program = {
-        name,
+        "tokenize bytes",
         "Shows the characters of a text: code point, class in the GPT-2 pattern, and "
         "bytes in UTF-8, UTF-16 and UTF-32 (little-endian).",
         "./tokenize bytes 'h\xC3\xA9llo'", options};
-    options_read(&program, argc, argv);
-    unicode_start();
+    if (!session_open(&session, &program, argc, argv)) return 1;
     const uint8_t *text = (const uint8_t *)argument, *end = text + strlen(argument);
     Totals totals = {0};
     printf("character class   UTF-8        UTF-16       UTF-32       text (Unicode %s)\n",
@@ -99,5 +92,5 @@ int tokenize_bytes(int argc, char **argv) {
     printf("%zu characters; bytes: %zu in UTF-8, %zu in UTF-16, %zu in UTF-32\n", totals.characters,
            totals.utf8, totals.utf16, totals.utf32);
     if (totals.alone < totals.utf8) print_bytes_alone(text, end);
-    return program_done(name);
+    return session_close(&session, &program, true);
 }

@@ -1,10 +1,8 @@
 /* ./tokenize encode and decode. */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "base/parallel.h"
 #include "base/printable.h"
 #include "commands/tokenize/tokenize_commands.h"
 #include "formats/npy.h"
@@ -36,7 +34,7 @@ static bool write_text(void *context, const uint32_t *ids, size_t count, Error *
 
 static bool encode_to_npy(const Tokenizer *tokenizer, const char *input, const char *output,
                           Error *error) {
-    if (!file_check_output(output, input, "the input", error)) return false;
+    if (input && !file_check_output(output, input, "the input", error)) return false;
     NpyWriter writer;
     NpyType type = tokenizer_vocab_size(tokenizer) > 65536 ? NPY_UINT32 : NPY_UINT16;
     if (!npy_writer_open(&writer, output, type, error)) return false;
@@ -55,42 +53,31 @@ static bool encode_to_npy(const Tokenizer *tokenizer, const char *input, const c
 }
 
 int tokenize_encode(int argc, char **argv) {
-    static const char name[] = "tokenize encode";
-    OptionList specials = {0};
-    const char *directory = NULL, *input = "-", *output = NULL;
-    int64_t threads = 0;
+    Session session = {0};
+    const char *output = NULL;
     const Option options[] = {
-        OPTION_TEXT(
-            "--tokenizer", "DIR", &directory,
-            "needed: a folder with vocab.json and merges.txt, tokenizer.json, or a tiktoken "
-            "file"),
-        OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
-        OPTION_TEXT("--input", "FILE", &input, "the text; default: standard input"),
+        SESSION_TOKENIZER(session),
+        SESSION_TEXT(session),
         OPTION_TEXT(
             "--output", "FILE.npy", &output,
             "array of uint16 (uint32 from 65537 ids on); default: numbers to standard output"),
-        OPTION_THREADS(&threads),
+        OPTION_THREADS(&session.threads),
         OPTIONS_END,
     };
-    const Program program = {name, "Turns text into token ids.",
+    const Program program = {"tokenize encode", "Turns text into token ids.",
                              "./tokenize encode --tokenizer runs/tiny/tokenizer --input story.txt",
                              options};
-    options_read(&program, argc, argv);
-    parallel_start((int)threads);
-    Error error;
-    Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
-    option_list_free(&specials);
-    if (!tokenizer) return program_failed(name, &error);
+    if (!session_open(&session, &program, argc, argv)) return 1;
     bool done, first = true;
     if (output) {
-        done = encode_to_npy(tokenizer, input, output, &error);
+        done = encode_to_npy(session.tokenizer, session.input, output, &session.error);
     } else {
         EncodeStats stats;
-        done = tokenize_input(tokenizer, input, write_text, &first, &stats, &error);
+        done = tokenize_input(session.tokenizer, session.input, write_text, &first, &stats,
+                              &session.error);
         if (done) putchar('\n');
     }
-    tokenizer_free(tokenizer);
-    return done ? program_done(name) : program_failed(name, &error);
+    return session_close(&session, &program, done);
 }
 
 /* ---- decode ---- */
@@ -149,37 +136,28 @@ static bool decode_npy(Decoder *decoder, bool raw, const char *path, Error *erro
 }
 
 int tokenize_decode(int argc, char **argv) {
-    static const char name[] = "tokenize decode";
-    OptionList specials = {0};
-    const char *directory = NULL, *input = "-";
+    Session session = {0};
     bool raw = false;
     const Option options[] = {
-        OPTION_TEXT(
-            "--tokenizer", "DIR", &directory,
-            "needed: a folder with vocab.json and merges.txt, tokenizer.json, or a tiktoken "
-            "file"),
-        OPTION_LIST("--special", "TOKEN", &specials, "one more special token, as in encode"),
-        OPTION_TEXT("--input", "FILE.npy", &input,
+        SESSION_TOKENIZER(session),
+        OPTION_TEXT("--input", "FILE.npy", &session.input,
                     "an array of ids; default: standard input, as numbers in text"),
         OPTION_FLAG("--raw", &raw, "the bytes as they are, also where they are not valid UTF-8"),
         OPTIONS_END,
     };
-    const Program program = {name, "Turns token ids into text.",
+    const Program program = {"tokenize decode", "Turns token ids into text.",
                              "echo 12 345 67 | ./tokenize decode --tokenizer runs/tiny/tokenizer",
                              options};
-    options_read(&program, argc, argv);
-    Error error;
-    Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
-    option_list_free(&specials);
-    if (!tokenizer) return program_failed(name, &error);
+    if (!session_open(&session, &program, argc, argv)) return 1;
     Decoder decoder;
-    decoder_init(&decoder, tokenizer);
-    bool done = strcmp(input, "-") == 0 ? decode_text(&decoder, raw, &error)
-                                        : decode_npy(&decoder, raw, input, &error);
+    decoder_init(&decoder, session.tokenizer);
+    const char *input = session.input;
+    bool done = !input || strcmp(input, "-") == 0
+                    ? decode_text(&decoder, raw, &session.error)
+                    : decode_npy(&decoder, raw, input, &session.error);
     size_t length;
     const uint8_t *rest = decoder_finish(&decoder, &length);
     print_text(stdout, rest, length);
     decoder_free(&decoder);
-    tokenizer_free(tokenizer);
-    return done ? program_done(name) : program_failed(name, &error);
+    return session_close(&session, &program, done);
 }

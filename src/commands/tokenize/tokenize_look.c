@@ -38,35 +38,31 @@ static void print_pieces(const SpecialTokens *specials, const uint8_t *text, con
 }
 
 int tokenize_split(int argc, char **argv) {
-    static const char name[] = "tokenize split";
-    OptionList texts = {0};
-    const char *input = "-";
+    Session session = {0};
     const Option options[] = {
-        OPTION_LIST("--special", "TOKEN", &texts, "a special token"),
-        OPTION_TEXT("--input", "FILE", &input, "the text; default: standard input"),
+        OPTION_LIST("--special", "TOKEN", &session.specials, "a special token"),
+        SESSION_TEXT(session),
         OPTIONS_END,
     };
     const Program program = {
-        name,
+        "tokenize split",
         "Splits text into pre-tokens, one a line: p and its bytes in hex, or s for "
         "a special token.",
         "echo 'some text' | ./tokenize split", options};
-    options_read(&program, argc, argv);
-    unicode_start();
-    Error error;
+    if (!session_open(&session, &program, argc, argv)) return 1;
     SpecialTokens specials = {0};
     bool done = true;
-    for (int i = 0; done && i < texts.count; i++) {
-        done = special_tokens_check(texts.items[i], &error);
-        if (done) special_tokens_add(&specials, texts.items[i], 0);
+    for (int i = 0; done && i < session.specials.count; i++) {
+        done = special_tokens_check(session.specials.items[i], &session.error);
+        if (done) special_tokens_add(&specials, session.specials.items[i], 0);
     }
-    option_list_free(&texts);
     size_t size;
-    char *text = done ? file_read(input, SIZE_MAX / 4, &size, &error) : NULL;
+    const char *input = session.input ? session.input : "-";
+    char *text = done ? file_read(input, SIZE_MAX / 4, &size, &session.error) : NULL;
     if (text) print_pieces(&specials, (const uint8_t *)text, (const uint8_t *)text + size);
     special_tokens_free(&specials);
     free(text);
-    return text ? program_done(name) : program_failed(name, &error);
+    return session_close(&session, &program, text != NULL);
 }
 
 /* ---- show ---- */
@@ -91,45 +87,34 @@ static void show_ids(const Tokenizer *tokenizer, const uint32_t *ids, size_t cou
 }
 
 int tokenize_show(int argc, char **argv) {
-    static const char name[] = "tokenize show";
-    OptionList specials = {0};
-    const char *directory = NULL, *text = NULL;
+    Session session = {0};
+    const char *text = NULL;
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory, "needed: the tokenizer"),
-        OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
+        SESSION_TOKENIZER(session),
         ARGUMENT("TEXT", &text, "what to show"),
         OPTIONS_END,
     };
     const Program program = {
-        name,
-        "Shows the pieces of a text in colours, each with its id; one a line when "
-        "the output is no terminal.",
+        "tokenize show",
+        "Shows the tokens of a text in colours, each with its id; one a line when "
+        "the output is not a terminal.",
         "./tokenize show --tokenizer runs/tiny/tokenizer 'Once upon a time'", options};
-    options_read(&program, argc, argv);
-    Error error;
-    Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
-    option_list_free(&specials);
-    if (!tokenizer) return program_failed(name, &error);
-    uint32_t *ids;
+    if (!session_open(&session, &program, argc, argv)) return 1;
+    uint32_t *ids = NULL;
     size_t count;
-    bool done =
-        tokenizer_encode(tokenizer, (const uint8_t *)text, strlen(text), &ids, &count, &error);
-    if (done) {
-        show_ids(tokenizer, ids, count, isatty(STDOUT_FILENO));
-        free(ids);
-    }
-    tokenizer_free(tokenizer);
-    return done ? program_done(name) : program_failed(name, &error);
+    bool done = tokenizer_encode(session.tokenizer, (const uint8_t *)text, strlen(text), &ids,
+                                 &count, &session.error);
+    if (done) show_ids(session.tokenizer, ids, count, isatty(STDOUT_FILENO));
+    free(ids);
+    return session_close(&session, &program, done);
 }
 
 /* ---- merges ---- */
 
 static void print_symbols(const Tokenizer *tokenizer, const IdList *symbols) {
     for (size_t i = 0; i < symbols->count; i++) {
-        size_t length;
-        const uint8_t *bytes = tokenizer_token(tokenizer, symbols->ids[i], &length);
         if (i) putchar(' ');
-        print_quoted(stdout, bytes, length);
+        tokenize_print_token(tokenizer, symbols->ids[i]);
     }
     putchar('\n');
 }
@@ -156,10 +141,8 @@ static bool explain_pretoken(Merger *merger, const uint8_t *text, size_t length,
     else
         print_symbols(tokenizer, &symbols);
     for (const Merge *merge; done && (merge = lowest_merge(tokenizer, &symbols));) {
-        size_t result_length;
-        const uint8_t *result = tokenizer_token(tokenizer, merge->result, &result_length);
         printf("  merge %lu makes ", (unsigned long)merge->rank + 1);
-        print_quoted(stdout, result, result_length);
+        tokenize_print_token(tokenizer, merge->result);
         fputs(":  ", stdout);
         merger->rank_limit = merge->rank + 1;
         symbols.count = 0;
@@ -174,32 +157,28 @@ static bool explain_pretoken(Merger *merger, const uint8_t *text, size_t length,
 }
 
 int tokenize_merges(int argc, char **argv) {
-    static const char name[] = "tokenize merges";
-    const char *directory = NULL, *word = NULL;
+    Session session = {0};
+    const char *word = NULL;
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory, "needed: the tokenizer"),
+        SESSION_TOKENIZER(session),
         ARGUMENT("WORD", &word, "a word; with the space before it, if it has one: ' word'"),
         OPTIONS_END,
     };
     const Program program = {
-        name,
+        "tokenize merges",
         "Shows how a word becomes tokens: its bytes, then one merge after the other, "
         "the lowest rank first.",
         "./tokenize merges --tokenizer runs/tiny/tokenizer ' unhappily'", options};
-    options_read(&program, argc, argv);
-    Error error;
-    Tokenizer *tokenizer = tokenize_load(directory, NULL, &error);
-    if (!tokenizer) return program_failed(name, &error);
+    if (!session_open(&session, &program, argc, argv)) return 1;
     Merger merger;
-    merger_init(&merger, tokenizer);
+    merger_init(&merger, session.tokenizer);
     const uint8_t *text = (const uint8_t *)word, *end = text + strlen(word);
     bool done = true;
     while (done && text < end) {
         size_t length = pretoken_length(text, end);
-        done = explain_pretoken(&merger, text, length, &error);
+        done = explain_pretoken(&merger, text, length, &session.error);
         text += length;
     }
     merger_free(&merger);
-    tokenizer_free(tokenizer);
-    return done ? program_done(name) : program_failed(name, &error);
+    return session_close(&session, &program, done);
 }

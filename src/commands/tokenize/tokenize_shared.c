@@ -4,16 +4,34 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parallel.h"
+#include "base/printable.h"
 #include "commands/tokenize/tokenize_commands.h"
+#include "tokenizer/unicode.h"
 
 Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *error) {
     Tokenizer *tokenizer = tokenizer_load(path, error);
-    for (int i = 0; tokenizer && specials && i < specials->count; i++) {
-        if (tokenizer_add_special(tokenizer, specials->items[i], error)) continue;
-        tokenizer_free(tokenizer);
-        return NULL;
-    }
-    return tokenizer;
+    bool done = tokenizer != NULL;
+    for (int i = 0; done && i < specials->count; i++)
+        done = tokenizer_add_special(tokenizer, specials->items[i], error);
+    return tokenizer_keep_if(tokenizer, done);
+}
+
+bool session_open(Session *session, const Program *program, int argc, char **argv) {
+    options_read(program, argc, argv);
+    parallel_start((int)session->threads);
+    unicode_start();
+    if (!session->directory) return true;
+    session->tokenizer = tokenize_load(session->directory, &session->specials, &session->error);
+    if (!session->tokenizer) session_close(session, program, false);
+    return session->tokenizer != NULL;
+}
+
+int session_close(Session *session, const Program *program, bool done) {
+    tokenizer_free(session->tokenizer);
+    session->tokenizer = NULL;
+    option_list_free(&session->specials);
+    return done ? program_done(program->name) : program_failed(program->name, &session->error);
 }
 
 /* The stream in reads of whatever size comes; `ids` is the buffer between. */
@@ -38,7 +56,7 @@ static bool encode_stream(StreamEncoder *stream, IdList *ids, IdSink sink, void 
 
 bool tokenize_input(const Tokenizer *tokenizer, const char *input, IdSink sink, void *context,
                     EncodeStats *stats, Error *error) {
-    if (strcmp(input, "-") != 0)
+    if (input && strcmp(input, "-") != 0)
         return encode_file(tokenizer, input, 0, sink, context, stats, error);
     double start = omp_get_wtime();
     StreamEncoder *stream = stream_encoder_new(tokenizer);
@@ -49,4 +67,23 @@ bool tokenize_input(const Tokenizer *tokenizer, const char *input, IdSink sink, 
     free(ids.ids);
     stream_encoder_free(stream);
     return done;
+}
+
+void tokenize_print_token(const Tokenizer *tokenizer, uint32_t id) {
+    size_t length;
+    const uint8_t *bytes = tokenizer_token(tokenizer, id, &length);
+    print_quoted(stdout, bytes, length);
+}
+
+uint32_t tokenize_longest(const Tokenizer *tokenizer, const uint64_t *counts) {
+    uint32_t longest = TOKEN_NONE;
+    size_t longest_length = 0, length;
+    for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
+        if ((counts && !counts[id]) || tokenizer_is_special(tokenizer, id) ||
+            !tokenizer_token(tokenizer, id, &length) || length <= longest_length)
+            continue;
+        longest = id;
+        longest_length = length;
+    }
+    return longest;
 }

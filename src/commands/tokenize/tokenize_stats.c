@@ -1,9 +1,6 @@
 /* ./tokenize stats and compare: how well a vocabulary fits a text. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/parallel.h"
-#include "base/printable.h"
 #include "commands/tokenize/tokenize_commands.h"
 
 /* How often each id occurs. */
@@ -26,12 +23,6 @@ static bool usage_of(Usage *usage, const Tokenizer *tokenizer, const char *input
     usage->counts =
         allocate_zeroed((unsigned long long)tokenizer->vocab_size, sizeof *usage->counts);
     return tokenize_input(tokenizer, input, count_ids, usage, &usage->stats, error);
-}
-
-static void print_token(const Tokenizer *tokenizer, uint32_t id) {
-    size_t length;
-    const uint8_t *bytes = tokenizer_token(tokenizer, id, &length);
-    print_quoted(stdout, bytes, length);
 }
 
 static double bytes_per_token(const EncodeStats *stats) {
@@ -66,7 +57,7 @@ static void print_usage(const Usage *usage) {
         printf("  %6.2f %%  %lu ",
                100 * (double)usage->counts[top[i]] / (double)usage->stats.tokens,
                (unsigned long)top[i]);
-        print_token(tokenizer, top[i]);
+        tokenize_print_token(tokenizer, top[i]);
         putchar('\n');
     }
     int64_t entries = 0, unused = 0;
@@ -82,7 +73,7 @@ static void print_usage(const Usage *usage) {
     for (uint32_t id = 0; id < tokenizer->vocab_size && shown < SHOWN; id++) {
         if (usage->counts[id] || !tokenizer_token(tokenizer, id, &length)) continue;
         putchar(' ');
-        print_token(tokenizer, id);
+        tokenize_print_token(tokenizer, id);
         shown++;
     }
     putchar('\n');
@@ -102,28 +93,19 @@ static void print_pile_time(const EncodeStats *stats) {
 }
 
 int tokenize_stats(int argc, char **argv) {
-    static const char name[] = "tokenize stats";
-    OptionList specials = {0};
-    const char *directory = NULL, *input = "-";
-    int64_t threads = 0;
+    Session session = {0};
     const Option options[] = {
-        OPTION_TEXT("--tokenizer", "DIR", &directory, "needed: the tokenizer"),
-        OPTION_LIST("--special", "TOKEN", &specials, "one more special token"),
-        OPTION_TEXT("--input", "FILE", &input, "the text; default: standard input"),
-        OPTION_THREADS(&threads),
+        SESSION_TOKENIZER(session),
+        SESSION_TEXT(session),
+        OPTION_THREADS(&session.threads),
         OPTIONS_END,
     };
-    const Program program = {name, "Tells what a tokenizer makes of a text.",
+    const Program program = {"tokenize stats", "Measures how a tokenizer encodes a text.",
                              "./tokenize stats --tokenizer runs/tiny/tokenizer --input text.txt",
                              options};
-    options_read(&program, argc, argv);
-    parallel_start((int)threads);
-    Error error;
-    Tokenizer *tokenizer = tokenize_load(directory, &specials, &error);
-    option_list_free(&specials);
-    if (!tokenizer) return program_failed(name, &error);
+    if (!session_open(&session, &program, argc, argv)) return 1;
     Usage usage;
-    bool done = usage_of(&usage, tokenizer, input, &error);
+    bool done = usage_of(&usage, session.tokenizer, session.input, &session.error);
     if (done) {
         printf("bytes: %llu, tokens: %llu, bytes per token: %.3f\n",
                (unsigned long long)usage.stats.bytes, (unsigned long long)usage.stats.tokens,
@@ -132,25 +114,10 @@ int tokenize_stats(int argc, char **argv) {
         print_pile_time(&usage.stats);
     }
     free(usage.counts);
-    tokenizer_free(tokenizer);
-    return done ? program_done(name) : program_failed(name, &error);
+    return session_close(&session, &program, done);
 }
 
 /* ---- compare ---- */
-
-/* The longest token that is used, or TOKEN_NONE. */
-static uint32_t longest_used(const Usage *usage) {
-    uint32_t longest = TOKEN_NONE;
-    size_t longest_length = 0, length;
-    for (uint32_t id = 0; id < usage->tokenizer->vocab_size; id++) {
-        if (!usage->counts[id] || tokenizer_is_special(usage->tokenizer, id)) continue;
-        tokenizer_token(usage->tokenizer, id, &length);
-        if (length <= longest_length) continue;
-        longest = id;
-        longest_length = length;
-    }
-    return longest;
-}
 
 static bool compare_on(const char *directory, const OptionList *specials, const OptionList *inputs,
                        Error *error) {
@@ -163,8 +130,8 @@ static bool compare_on(const char *directory, const OptionList *specials, const 
         if (done) {
             printf("%15.3f %12llu  ", bytes_per_token(&usage.stats),
                    (unsigned long long)usage.stats.tokens);
-            uint32_t longest = longest_used(&usage);
-            if (longest != TOKEN_NONE) print_token(tokenizer, longest);
+            uint32_t longest = tokenize_longest(tokenizer, usage.counts);
+            if (longest != TOKEN_NONE) tokenize_print_token(tokenizer, longest);
             printf("  %s (%lld entries) on %s\n", directory, (long long)tokenizer->vocab_size,
                    inputs->items[i]);
         }
@@ -175,26 +142,25 @@ static bool compare_on(const char *directory, const OptionList *specials, const 
 }
 
 int tokenize_compare(int argc, char **argv) {
-    static const char name[] = "tokenize compare";
-    OptionList directories = {0}, inputs = {0}, specials = {0};
+    Session session = {0};
+    OptionList directories = {0}, inputs = {0};
     const Option options[] = {
         ARGUMENT_LIST("DIR", &directories, "the tokenizers", false),
         OPTION_LIST("--input", "FILE", &inputs, "needed: a text"),
-        OPTION_LIST("--special", "TOKEN", &specials, "one more special token for all of them"),
+        OPTION_LIST("--special", "TOKEN", &session.specials,
+                    "one more special token for all of them"),
         OPTIONS_END,
     };
     const Program program = {
-        name, "Compares how many bytes of each text the tokens of each tokenizer hold.",
+        "tokenize compare",
+        "Compares how many bytes of each text the tokens of each tokenizer hold.",
         "./tokenize compare stories_bpe news_bpe --input stories.txt --input news.txt", options};
-    options_read(&program, argc, argv);
-    parallel_start(0);
+    if (!session_open(&session, &program, argc, argv)) return 1;
     printf("bytes per token       tokens  longest token used, tokenizer, text\n");
-    Error error;
     bool done = true;
     for (int i = 0; done && i < directories.count; i++)
-        done = compare_on(directories.items[i], &specials, &inputs, &error);
+        done = compare_on(directories.items[i], &session.specials, &inputs, &session.error);
     option_list_free(&directories);
     option_list_free(&inputs);
-    option_list_free(&specials);
-    return done ? program_done(name) : program_failed(name, &error);
+    return session_close(&session, &program, done);
 }

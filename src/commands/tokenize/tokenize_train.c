@@ -1,11 +1,8 @@
 #include <omp.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/parallel.h"
-#include "base/printable.h"
 #include "commands/tokenize/tokenize_commands.h"
 #include "tokenizer/bpe_trainer.h"
 
@@ -24,21 +21,6 @@ static double peak_megabytes(void) {
 #endif
 }
 
-static void print_longest(const Tokenizer *tokenizer) {
-    uint32_t longest = 0;
-    size_t longest_length = 0, length;
-    for (uint32_t id = 0; id < tokenizer->vocab_size; id++) {
-        if (tokenizer_is_special(tokenizer, id) || !tokenizer_token(tokenizer, id, &length))
-            continue;
-        if (length <= longest_length) continue;
-        longest = id;
-        longest_length = length;
-    }
-    printf("longest token: ");
-    print_quoted(stdout, tokenizer_token(tokenizer, longest, &length), longest_length);
-    printf(", %zu bytes, id %lu\n", longest_length, (unsigned long)longest);
-}
-
 static void print_learned(const Tokenizer *tokenizer, const BpeStats *stats, int64_t wanted) {
     double megabytes = (double)stats->bytes / 1e6;
     printf("pre-tokens: %llu, of which %llu are distinct; %.1f MB counted in %.3f s (%.0f MB/s)\n",
@@ -52,55 +34,59 @@ static void print_learned(const Tokenizer *tokenizer, const BpeStats *stats, int
         printf(
             "stopped early: no pair is left to merge, so the vocabulary has %lld entries, not %lld\n",
             (long long)tokenizer->vocab_size, (long long)wanted);
-    print_longest(tokenizer);
+    uint32_t longest = tokenize_longest(tokenizer, NULL);
+    size_t length;
+    tokenizer_token(tokenizer, longest, &length);
+    printf("longest token: ");
+    tokenize_print_token(tokenizer, longest);
+    printf(", %zu bytes, id %lu\n", length, (unsigned long)longest);
 }
 
 int tokenize_train(int argc, char **argv) {
-    static const char name[] = "tokenize train";
-    OptionList inputs = {0}, specials = {0};
+    Session session = {0};
+    OptionList inputs = {0};
     const char *output = NULL;
-    int64_t vocab_size = 0, threads = 0;
+    int64_t vocab_size = 0;
     const Option options[] = {
         OPTION_LIST("--input", "FILE", &inputs, "text to learn from; default: standard input"),
         OPTION_WHOLE(
             "--vocab-size", "N", &vocab_size, 1, 1 << 30,
             "needed: entries of the vocabulary, that is special tokens, 256 bytes, merges"),
-        OPTION_LIST("--special", "TOKEN", &specials, "a special token, e.g. '<|endoftext|>'"),
+        OPTION_LIST("--special", "TOKEN", &session.specials,
+                    "a special token, e.g. '<|endoftext|>'"),
         OPTION_TEXT("--output", "DIR", &output, "needed: where the tokenizer is written; created"),
-        OPTION_THREADS(&threads),
+        OPTION_THREADS(&session.threads),
         OPTIONS_END,
     };
-    const Program program = {name, "Learns a byte-level BPE vocabulary.",
+    const Program program = {"tokenize train", "Learns a byte-level BPE vocabulary.",
                              "./tokenize train --input text.txt --vocab-size 4096 "
                              "--special '<|endoftext|>' --output my_tokenizer",
                              options};
-    options_read(&program, argc, argv);
-    parallel_start((int)threads);
+    if (!session_open(&session, &program, argc, argv)) return 1;
 
-    Error error;
     double start = omp_get_wtime();
     static const char *const standard_input[] = {"-"};
     bool progress = isatty(STDERR_FILENO);
     BpeOptions bpe = {0, progress ? print_progress : NULL, NULL};
     BpeStats stats;
     Tokenizer *tokenizer = NULL;
-    if (file_exists(output)) /* told before the work, not after it */
-        error_set(&error, "%s: is not a directory; remove it or choose another name", output);
+    if (file_exists(output)) /* reported before the work, not after it */
+        error_set(&session.error, "%s: is not a directory; remove it or choose another name",
+                  output);
     else
-        tokenizer =
-            bpe_train(inputs.count ? inputs.items : standard_input, inputs.count ? inputs.count : 1,
-                      vocab_size, specials.items, specials.count, &bpe, &stats, &error);
+        tokenizer = bpe_train(inputs.count ? inputs.items : standard_input,
+                              inputs.count ? inputs.count : 1, vocab_size, session.specials.items,
+                              session.specials.count, &bpe, &stats, &session.error);
     if (progress) fprintf(stderr, "\r");
     option_list_free(&inputs);
-    option_list_free(&specials);
-    if (!tokenizer) return program_failed(name, &error);
+    session.tokenizer = tokenizer;
+    if (!tokenizer) return session_close(&session, &program, false);
     print_learned(tokenizer, &stats, vocab_size);
     double learned = omp_get_wtime();
-    bool saved = tokenizer_save(tokenizer, output, &error);
-    tokenizer_free(tokenizer);
-    if (!saved) return program_failed(name, &error);
+    bool saved = tokenizer_save(tokenizer, output, &session.error);
     double end = omp_get_wtime();
-    printf("written to %s in %.3f s; %.3f s in all; peak memory %.0f MB\n", output, end - learned,
-           end - start, peak_megabytes());
-    return program_done(name);
+    if (saved)
+        printf("written to %s in %.3f s; %.3f s in all; peak memory %.0f MB\n", output,
+               end - learned, end - start, peak_megabytes());
+    return session_close(&session, &program, saved);
 }
