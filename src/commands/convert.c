@@ -28,10 +28,10 @@ int main(int argc, char **argv) {
                  "a run directory, .safetensors, Hugging Face directory, .gguf or .bin"),
         ARGUMENT("TO", &to, "the file or (new) directory to write"),
         OPTION_CHOICE("--to", "hf|gguf|llama2c|tinylm", &format_name,
-                      "the format; without it TO tells: NAME.gguf, NAME.bin, NAME-hf, runs/NAME"),
+                      "the format; by default TO decides: NAME.gguf, NAME.bin, NAME-hf, runs/NAME"),
         OPTION_CHOICE("--type", "f32|f16", &type, "how GGUF matrices are stored"),
         OPTION_TEXT("--tokenizer", "PATH", &tokenizer,
-                    "a tokenizer to use in place of the one that comes with FROM"),
+                    "a tokenizer to use instead of the one that comes with FROM"),
         OPTIONS_END,
     };
     const Program program = {
@@ -44,7 +44,8 @@ int main(int argc, char **argv) {
 
     const ModelFormat *format = format_name ? model_format_find(format_name) : format_of_path(to);
     if (!format)
-        return program_misused("convert", "the format of '%s' cannot be told; give --to", to);
+        return program_misused("convert", "cannot tell the format of '%s' from its name; give --to",
+                               to);
     if (strcmp(type, "f16") == 0 && !format->has_f16)
         return program_misused("convert", "--type f16 is for GGUF only");
 

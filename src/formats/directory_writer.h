@@ -12,7 +12,7 @@ typedef struct DirectoryWriter {
 /* Makes a temporary directory beside `path`. Errors: `path` exists and is not an empty directory;
  * its parent cannot be made or written. */
 bool directory_writer_open(DirectoryWriter *writer, const char *path, Error *error);
-/* Renames it. On failure the temporary directory is removed. The writer is closed either way. */
+/* Gives the directory its name. On failure it is removed. The writer is closed either way. */
 bool directory_writer_commit(DirectoryWriter *writer, Error *error);
 /* Removes the temporary directory and what is in it; fine after commit. */
 void directory_writer_abort(DirectoryWriter *writer);

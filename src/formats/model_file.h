@@ -18,7 +18,7 @@ extern const ModelFormat *const model_formats[]; /* the four above, then NULL */
 /* The format of this name, or NULL. */
 const ModelFormat *model_format_find(const char *name);
 
-/* Reads a model of any format, which the path and the file's first bytes tell: a directory, a
+/* Reads a model of any format, recognized by its path and first bytes: a directory, a
  * .safetensors file (config.json beside it or one folder up), a .gguf or a .bin file. `tokenizer`
  * (or NULL) is a path to use in place of the model's own: a tokenizer directory or tokenizer.json,
  * for .bin models a tokenizer.bin. Errors name the file and what is wrong; free with model_file_free
@@ -28,7 +28,7 @@ void model_file_free(ModelFile *file);
 
 /* Writes the model in another format: a new directory (its name must be free, or an empty
  * directory), or a file that is replaced. Complete or not at all. `half` stores GGUF matrices as
- * F16. Adds to file->warnings what is lost on the way. Errors: what the format cannot hold. */
+ * F16. Adds warnings about what the format loses. Errors: what the format cannot hold. */
 bool model_file_write(ModelFile *file, const ModelFormat *format, const char *path, bool half,
                       Error *error);
 

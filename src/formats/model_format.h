@@ -1,5 +1,5 @@
-/* What every model format is to the rest of the program: one ModelFormat value, listed in the table of
- * model_file.c. A new format is one file with such a value, and its name in that table. */
+/* The interface of a model format: one ModelFormat value, listed in the table of model_file.c. A new
+ * format is one file with such a value, and its name in that table. */
 #ifndef TINYLM_FORMATS_MODEL_FORMAT_H
 #define TINYLM_FORMATS_MODEL_FORMAT_H
 

@@ -11,8 +11,8 @@ static void our_name(const char *ours, char name[WEIGHT_NAME_SIZE]) {
     snprintf(name, WEIGHT_NAME_SIZE, "%s", ours);
 }
 
-static const StoredTensor *find(const WeightSource *source, const Parameter *part) {
-    char name[WEIGHT_NAME_SIZE];
+static const StoredTensor *find(const WeightSource *source, const Parameter *part,
+                                char name[WEIGHT_NAME_SIZE]) {
     (source->name ? source->name : our_name)(part->name, name);
     return stored_tensors_find(source->tensors, name);
 }
@@ -40,9 +40,8 @@ static bool shape_error(const WeightSource *source, const Parameter *part,
 }
 
 static bool check_part(const WeightSource *source, const Parameter *part, Error *error) {
-    const StoredTensor *tensor = find(source, part);
     char name[WEIGHT_NAME_SIZE];
-    (source->name ? source->name : our_name)(part->name, name);
+    const StoredTensor *tensor = find(source, part, name);
     if (!tensor)
         return error_set(error,
                          "%s: the tensor '%s' is missing; the file belongs to another model config",
@@ -60,8 +59,9 @@ static bool check_part(const WeightSource *source, const Parameter *part, Error 
 static bool check_others(const WeightSource *source, const Parameters *parameters, Error *error) {
     const StoredTensors *list = source->tensors;
     bool *used = allocate_zeroed((size_t)list->count, sizeof *used), good = true;
+    char name[WEIGHT_NAME_SIZE];
     for (int64_t i = 0; i < parameters->part_count; i++)
-        used[find(source, &parameters->parts[i]) - list->items] = true;
+        used[find(source, &parameters->parts[i], name) - list->items] = true;
     for (int64_t i = 0; good && i < list->count; i++) {
         const char *const *other = source->others;
         while (!used[i] && *other && !strstr(list->items[i].name, *other)) other++;
@@ -99,7 +99,8 @@ bool model_weights_take(Model *model, const WeightSource *source, Error *error) 
         return false;
     for (int64_t i = 0; i < parameters->part_count; i++) {
         const Parameter *part = &parameters->parts[i];
-        const StoredTensor *tensor = find(source, part);
+        char name[WEIGHT_NAME_SIZE];
+        const StoredTensor *tensor = find(source, part, name);
         real *values = parameters->values + part->offset;
         if (same_shape(part, tensor))
             stored_tensor_to_real(tensor, values);
@@ -136,31 +137,28 @@ bool model_weights_load_fitted(Model *model, const char *path, Error *error) {
     return load(model, path, true, error);
 }
 
-StoredTensor model_weight(const Parameter *part, char *name, const real *values) {
-    StoredTensor tensor = {.name = name,
-                           .type = NUMBER_REAL,
+void model_weights_add(StoredTensors *list, const char *name, const Parameter *part,
+                       const real *values) {
+    StoredTensor tensor = {.type = NUMBER_REAL,
                            .rank = part->rank,
                            .shape = {part->shape[0], part->shape[1]},
                            .data = values + part->offset};
     stored_tensor_measure(&tensor);
-    return tensor;
+    stored_tensors_add(list, name, tensor);
 }
 
 bool model_weights_write(const Model *model, const real *values, WeightName *name, const char *path,
                          Error *error) {
     static const char *const metadata[1][2] = {{"format", "pt"}};
-    const Parameters *parameters = &model->parameters;
-    int64_t count = parameters->part_count;
-    char(*names)[WEIGHT_NAME_SIZE] = allocate((size_t)count, sizeof *names);
-    StoredTensor *items = allocate((size_t)count, sizeof *items);
-    for (int64_t i = 0; i < count; i++) {
-        const Parameter *part = &parameters->parts[i];
-        name(part->name, names[i]);
-        items[i] = model_weight(part, names[i], values);
+    StoredTensors list = {0};
+    for (int64_t i = 0; i < model->parameters.part_count; i++) {
+        const Parameter *part = &model->parameters.parts[i];
+        char theirs[WEIGHT_NAME_SIZE];
+        name(part->name, theirs);
+        model_weights_add(&list, theirs, part, values);
     }
-    bool saved = safetensors_write(path, items, count, metadata, 1, false, NULL, error);
-    free(items);
-    free(names);
+    bool saved = safetensors_write(path, list.items, list.count, metadata, 1, false, NULL, error);
+    stored_tensors_free(&list, true);
     return saved;
 }
 

@@ -26,8 +26,9 @@ bool model_weights_save(const Model *model, const char *path, Error *error);
 
 /* ---- any list of tensors, any names ---- */
 
-/* A part of the model, whose values lie at part->offset, as a tensor to write; the name is not copied. */
-StoredTensor model_weight(const Parameter *part, char *name, const real *values);
+/* Adds a part of the model, whose values lie at values + part->offset, to a list of tensors. */
+void model_weights_add(StoredTensors *list, const char *name, const Parameter *part,
+                       const real *values);
 
 /* What a format calls one of our tensors. */
 enum { WEIGHT_NAME_SIZE = 128 };

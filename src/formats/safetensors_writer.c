@@ -45,7 +45,7 @@ bool safetensors_verify(const Safetensors *file, Error *error) {
     return true;
 }
 
-/* Puts the checksum of what was written so far into its place. A failed write is for commit to tell. */
+/* Puts the checksum of what was written so far into its place. A failed write is left for commit to report. */
 static bool add_checksum(FileWriter *writer, Error *error) {
     MappedFile map;
     char digits[CHECKSUM_DIGITS + 1];

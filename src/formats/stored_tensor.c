@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "formats/half.h"
 
 static const struct {
@@ -113,6 +114,12 @@ char *shape_text(int rank, const int64_t *shape) {
 }
 
 /* ---- lists ---- */
+
+void stored_tensors_add(StoredTensors *list, const char *name, StoredTensor tensor) {
+    array_reserve(list->items, list->count, list->capacity, 1);
+    tensor.name = string_copy(name);
+    list->items[list->count++] = tensor;
+}
 
 static int compare_names(const void *a, const void *b) {
     return strcmp((*(StoredTensor *const *)a)->name, (*(StoredTensor *const *)b)->name);

@@ -69,10 +69,12 @@ char *shape_text(int rank, const int64_t *shape);
 
 typedef struct StoredTensors {
     StoredTensor *items; /* in the order of the file */
-    int64_t count;
+    int64_t count, capacity;
     StoredTensor **sorted; /* by name */
 } StoredTensors;
 
+/* Adds a tensor under a copy of `name`, which stored_tensors_free frees with `own_names`. */
+void stored_tensors_add(StoredTensors *list, const char *name, StoredTensor tensor);
 /* Makes the look-up. Returns a tensor whose name occurs twice, or NULL. */
 const StoredTensor *stored_tensors_sort(StoredTensors *list);
 /* The data of the tensors, all of it within [start, start + size), must not overlap: what lies in two

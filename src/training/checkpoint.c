@@ -30,13 +30,13 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
     Buffer buffers[3];
     int buffer_count = buffers_of(model, optimizer, buffers);
     const Parameters *p = &model->parameters;
-    int64_t count = buffer_count * p->part_count;
-    StoredTensor *items = allocate_zeroed((size_t)count, sizeof *items);
-    for (int64_t k = 0; k < count; k++) {
+    StoredTensors list = {0};
+    for (int64_t k = 0; k < buffer_count * p->part_count; k++) {
         const Buffer *buffer = &buffers[k / p->part_count];
         const Parameter *part = &p->parts[k % p->part_count];
-        items[k] =
-            model_weight(part, string_format("%s%s", buffer->prefix, part->name), buffer->values);
+        char *name = string_format("%s%s", buffer->prefix, part->name);
+        model_weights_add(&list, name, part, buffer->values);
+        free(name);
     }
     char step[32], seconds[32], best[32], tokenizer[32], data[32];
     snprintf(step, sizeof step, "%lld", (long long)state->step);
@@ -47,9 +47,9 @@ bool checkpoint_save(const char *path, const char *previous_path, const Model *m
     const char *const metadata[][2] = {
         {"format", FORMAT},       {"step", step}, {"seconds", seconds},   {"best_valid_loss", best},
         {"tokenizer", tokenizer}, {"data", data}, {"config", config_json}};
-    bool saved = safetensors_write(path, items, count, metadata, 7, true, previous_path, error);
-    for (int64_t k = 0; k < count; k++) free(items[k].name);
-    free(items);
+    bool saved =
+        safetensors_write(path, list.items, list.count, metadata, 7, true, previous_path, error);
+    stored_tensors_free(&list, true);
     return saved;
 }
 

@@ -18,21 +18,13 @@
 
 /* The tensors as they stand in the file, so that types this program cannot run are listed too. */
 typedef struct Listing {
-    StoredTensor *items;
-    int64_t count;
+    StoredTensors tensors;
     SafetensorsShards shards; /* what the tensors lie in */
     Gguf gguf;
 } Listing;
 
-static void listing_add(Listing *listing, StoredTensor tensor) {
-    listing->items = reallocate(listing->items, (size_t)listing->count + 1, sizeof *listing->items);
-    tensor.name = string_copy(tensor.name);
-    listing->items[listing->count++] = tensor;
-}
-
 static void listing_free(Listing *listing) {
-    for (int64_t i = 0; i < listing->count; i++) free(listing->items[i].name);
-    free(listing->items);
+    stored_tensors_free(&listing->tensors, true);
     safetensors_shards_close(&listing->shards);
     gguf_close(&listing->gguf);
 }
@@ -40,13 +32,14 @@ static void listing_free(Listing *listing) {
 /* ---- collecting ---- */
 
 static void list_file(Listing *listing, const StoredTensors *tensors) {
-    for (int64_t i = 0; i < tensors->count; i++) listing_add(listing, tensors->items[i]);
+    for (int64_t i = 0; i < tensors->count; i++)
+        stored_tensors_add(&listing->tensors, tensors->items[i].name, tensors->items[i]);
 }
 
 static void list_model(Listing *listing, const Parameters *parameters) {
     for (int64_t i = 0; i < parameters->part_count; i++) {
         const Parameter *part = &parameters->parts[i];
-        listing_add(listing, model_weight(part, part->name, parameters->values));
+        model_weights_add(&listing->tensors, part->name, part, parameters->values);
     }
 }
 
@@ -98,13 +91,13 @@ static void print_listing(const Listing *listing) {
     size_t bytes = 0;
     int64_t count = 0;
     int widest = 0;
-    for (int64_t i = 0; i < listing->count; i++) {
-        text_clean(listing->items[i].name);
-        int width = text_columns(listing->items[i].name);
+    for (int64_t i = 0; i < listing->tensors.count; i++) {
+        text_clean(listing->tensors.items[i].name);
+        int width = text_columns(listing->tensors.items[i].name);
         if (width > widest) widest = width < 60 ? width : 60;
     }
-    for (int64_t i = 0; i < listing->count; i++) {
-        const StoredTensor *item = &listing->items[i];
+    for (int64_t i = 0; i < listing->tensors.count; i++) {
+        const StoredTensor *item = &listing->tensors.items[i];
         char *shape = item->rank ? shape_text(item->rank, item->shape) : string_copy("");
         int blanks = widest - text_columns(item->name);
         printf("  %s%*s  %-14s  %-4s  %10zu bytes", item->name, blanks > 0 ? blanks : 0, "", shape,
@@ -115,14 +108,15 @@ static void print_listing(const Listing *listing) {
         bytes += item->bytes;
         count += item->count;
     }
-    printf("%" PRId64 " tensors, %" PRId64 " numbers, %zu bytes\n", listing->count, count, bytes);
+    printf("%" PRId64 " tensors, %" PRId64 " numbers, %zu bytes\n", listing->tensors.count, count,
+           bytes);
 }
 
 /* One line per row of the last dimension. */
 static int print_values(const Listing *listing, const char *name, const char *path) {
     Error error;
-    for (int64_t i = 0; i < listing->count; i++) {
-        const StoredTensor *item = &listing->items[i];
+    for (int64_t i = 0; i < listing->tensors.count; i++) {
+        const StoredTensor *item = &listing->tensors.items[i];
         if (strcmp(item->name, name) != 0) continue;
         real *numbers = read_numbers(item);
         if (!numbers) {

@@ -60,7 +60,8 @@ static cJSON *value_to_json(const GgufValue *value) {
     return node;
 }
 
-/* The values whose keys begin with "PREFIX.", under the rest of the key; to be freed. */
+/* The values whose keys begin with "PREFIX.", under the rest of the key; the caller deletes the
+ * node. */
 static LlamaObject make_object(KeysReader *reader, const Gguf *gguf, const char *prefix) {
     cJSON *object = cJSON_CreateObject();
     size_t skip = strlen(prefix) + 1;
@@ -74,10 +75,6 @@ static LlamaObject make_object(KeysReader *reader, const Gguf *gguf, const char 
         free(name);
     }
     return (LlamaObject){reader, LLAMA_GGUF, object, prefix};
-}
-
-static void free_object(LlamaObject *object) {
-    cJSON_Delete((cJSON *)(uintptr_t)object->node);
 }
 
 /* ---- reading ---- */
@@ -96,7 +93,7 @@ static void read_llama3(KeysReader *reader, const Gguf *gguf, ModelConfig *confi
                    "supported");
     config->position.scaling.type = ROPE_SCALING_LLAMA3;
     llama_read_keys(&ours, LLAMA_SCALING(ROPE_SCALING_LLAMA3), config);
-    free_object(&ours);
+    cJSON_Delete(ours.node);
 }
 
 /* As llama.cpp: a factor without a type means linear. */
@@ -161,7 +158,7 @@ bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, co
     config->tie_embeddings = !stored_tensors_find(&gguf->tensors, "output.weight");
     bool read = read_keys(file, &keys, gguf, config);
     config->vocab_size = table->shape[0];
-    free_object(&keys);
+    cJSON_Delete(keys.node);
     return read;
 }
 

@@ -13,8 +13,8 @@ bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, co
 void gguf_config_write(GgufWriter *writer, const ModelConfig *config);
 
 /* Reads "gpt2" (with the gpt-2 pre-tokenizer, nothing added to a text) and "llama" vocabularies (ids as
- * in Llama 2, <s> and a blank before a text); others leave the model without tokenizer and a
- * warning. Errors: lists of wrong type or length, tokens or merges that are damaged. */
+ * in Llama 2, <s> and a blank before a text); with any other kind the model gets no tokenizer, and a
+ * warning is added. Errors: lists of wrong type or length, tokens or merges that are damaged. */
 bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Error *error);
 /* Adds the tokenizer's keys, padded to the model's vocabulary. */
 void gguf_tokenizer_write(const ModelFile *file, GgufWriter *writer);

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-
 enum { ALIGNMENT = 32 };
 
 struct GgufWriter {
@@ -12,8 +10,7 @@ struct GgufWriter {
     char *bytes;
     size_t size;
     uint64_t value_count;
-    StoredTensor *tensors; /* of type F32 or F16; the data are real */
-    uint64_t tensor_count, capacity;
+    StoredTensors tensors; /* of type F32 or F16; the data are real */
 };
 
 GgufWriter *gguf_writer_new(void) {
@@ -27,8 +24,7 @@ void gguf_writer_free(GgufWriter *writer) {
     if (!writer) return;
     fclose(writer->values);
     free(writer->bytes);
-    for (uint64_t i = 0; i < writer->tensor_count; i++) free(writer->tensors[i].name);
-    free(writer->tensors);
+    stored_tensors_free(&writer->tensors, true);
     free(writer);
 }
 
@@ -93,11 +89,10 @@ void gguf_array_float32(GgufWriter *writer, float value) {
 
 void gguf_add_tensor(GgufWriter *writer, const char *name, NumberType type, int rank,
                      const int64_t *shape, const real *data) {
-    array_reserve(writer->tensors, writer->tensor_count, writer->capacity, 1);
-    StoredTensor *tensor = &writer->tensors[writer->tensor_count++];
-    *tensor = (StoredTensor){.name = string_copy(name), .type = type, .rank = rank, .data = data};
-    memcpy(tensor->shape, shape, (size_t)rank * sizeof *shape);
-    stored_tensor_measure(tensor);
+    StoredTensor tensor = {.type = type, .rank = rank, .data = data};
+    memcpy(tensor.shape, shape, (size_t)rank * sizeof *shape);
+    stored_tensor_measure(&tensor);
+    stored_tensors_add(&writer->tensors, name, tensor);
 }
 
 static size_t padding_after(uint64_t size) {
@@ -116,12 +111,12 @@ bool gguf_write(const GgufWriter *writer, const char *path, Error *error) {
     fflush(writer->values);
     fwrite("GGUF", 1, 4, stream);
     put_uint32(stream, 3);
-    put_uint64(stream, writer->tensor_count);
+    put_uint64(stream, (uint64_t)writer->tensors.count);
     put_uint64(stream, writer->value_count);
     fwrite(writer->bytes, 1, writer->size, stream);
     uint64_t size = 24 + writer->size, offset = 0;
-    for (uint64_t i = 0; i < writer->tensor_count; i++) {
-        const StoredTensor *tensor = &writer->tensors[i];
+    for (int64_t i = 0; i < writer->tensors.count; i++) {
+        const StoredTensor *tensor = &writer->tensors.items[i];
         put_string(stream, tensor->name, strlen(tensor->name));
         put_uint32(stream, (uint32_t)tensor->rank);
         for (int d = tensor->rank - 1; d >= 0; d--) put_uint64(stream, (uint64_t)tensor->shape[d]);
@@ -131,8 +126,8 @@ bool gguf_write(const GgufWriter *writer, const char *path, Error *error) {
         size += 24 + strlen(tensor->name) + 8 * (size_t)tensor->rank;
     }
     pad(stream, size);
-    for (uint64_t i = 0; i < writer->tensor_count; i++) {
-        const StoredTensor *tensor = &writer->tensors[i];
+    for (int64_t i = 0; i < writer->tensors.count; i++) {
+        const StoredTensor *tensor = &writer->tensors.items[i];
         write_reals(stream, tensor->type, tensor->data, tensor->count);
         pad(stream, tensor->bytes);
     }

@@ -141,8 +141,8 @@ static void check_architecture(const LlamaObject *root) {
                    "architectures does not name LlamaForCausalLM, the only one supported");
 }
 
-bool huggingface_config_read(ModelFile *file, const cJSON *json, const char *path,
-                             ModelConfig *config, Error *error) {
+bool huggingface_config_read(ModelFile *file, cJSON *json, const char *path, ModelConfig *config,
+                             Error *error) {
     KeysReader reader = {.file = path, .error = error};
     LlamaObject root = {&reader, LLAMA_HUGGINGFACE, json, ""};
     char *ignored = NULL;

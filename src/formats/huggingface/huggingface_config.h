@@ -12,8 +12,8 @@ extern const char *const huggingface_rope_types[ROPE_SCALING_LLAMA3 + 1];
  * rope_scaling and rope_parameters the first that is not empty counts. Each key is honoured, or
  * refused by name unless it has the one value that our computation has, or ignored because it does
  * not change the computation; `path` stands for the file. Warns of what transformers ignores. */
-bool huggingface_config_read(ModelFile *file, const cJSON *json, const char *path,
-                             ModelConfig *config, Error *error);
+bool huggingface_config_read(ModelFile *file, cJSON *json, const char *path, ModelConfig *config,
+                             Error *error);
 
 /* Writes the files of a LlamaForCausalLM: see ModelFormat. */
 bool huggingface_write(ModelFile *file, const char *directory, bool half, Error *error);

@@ -21,19 +21,16 @@ static void drop_compiled(char *name) {
  * it was saved without the head's part, so that names lack "model.". */
 static bool list_tensors(StoredTensors *list, bool *base, const SafetensorsShards *shards,
                          const char *path, Error *error) {
-    int64_t count = 0;
-    for (int s = 0; s < shards->count; s++) count += shards->files[s].tensors.count;
-    list->items = allocate((size_t)count, sizeof *list->items);
     *base = false;
     for (int s = 0; s < shards->count; s++)
         for (int64_t i = 0; i < shards->files[s].tensors.count; i++) {
-            StoredTensor *item = &list->items[list->count++];
-            *item = shards->files[s].tensors.items[i];
-            item->name = string_copy(item->name);
-            drop_compiled(item->name);
-            *base = *base || strcmp(item->name, "embed_tokens.weight") == 0;
+            const StoredTensor *tensor = &shards->files[s].tensors.items[i];
+            stored_tensors_add(list, tensor->name, *tensor);
+            char *name = list->items[list->count - 1].name;
+            drop_compiled(name);
+            *base = *base || strcmp(name, "embed_tokens.weight") == 0;
         }
-    for (int64_t i = 0; *base && i < count; i++) {
+    for (int64_t i = 0; *base && i < list->count; i++) {
         char *own = list->items[i].name;
         if (strcmp(own, "lm_head.weight") == 0) continue;
         list->items[i].name = string_format("model.%s", own);
@@ -149,15 +146,10 @@ static bool detect(const ModelClues *clues) {
     return json_get(clues->config, "model_type") || json_get(clues->config, "architectures");
 }
 
-static bool check(const ModelFile *file, const char *path, bool half, Error *error) {
-    (void)half;
-    return llama_check(&file->model->config, path, error);
-}
-
 const ModelFormat huggingface_format = {.name = "hf",
                                         .ending = "-hf",
                                         .is_directory = true,
                                         .detect = detect,
                                         .read = read_model,
-                                        .check = check,
+                                        .check = llama_check,
                                         .write = huggingface_write};

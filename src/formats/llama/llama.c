@@ -77,7 +77,9 @@ const Parameter **llama_file_order(const Model *model) {
 
 /* ---- what the formats can hold ---- */
 
-bool llama_check(const ModelConfig *config, const char *path, Error *error) {
+bool llama_check(const ModelFile *file, const char *path, bool half, Error *error) {
+    (void)half;
+    const ModelConfig *config = &file->model->config;
     const PositionConfig *position = &config->position;
     if (position->type != POSITION_ROPE)
         return error_set(error, "%s: this format only has rotary positions, and the model has '%s'",

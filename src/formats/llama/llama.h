@@ -5,15 +5,17 @@
 #define TINYLM_FORMATS_LLAMA_H
 
 #include "base/error.h"
+#include "formats/model_format.h"
 #include "formats/model_weights.h"
 
-/* Whether the formats can hold a model; an error that names `path` and the reason otherwise. */
-bool llama_check(const ModelConfig *config, const char *path, Error *error);
+/* Whether the formats can hold a model, see ModelFormat; an error that names `path` and the reason
+ * otherwise. */
+bool llama_check(const ModelFile *file, const char *path, bool half, Error *error);
 
 /* The architecture without its numbers. */
 ModelConfig llama_empty_config(PositionLayout layout);
 
-/* The config as the other formats state it: static NTK scaling, which they do not have, is plain RoPE with
+/* The config as the other formats express it: static NTK scaling, which they lack, is plain RoPE with
  * theta · factor^(D/(D−2)). */
 ModelConfig llama_stored_config(const ModelConfig *config);
 

@@ -37,7 +37,7 @@ typedef struct LlamaRule {
 typedef struct LlamaObject {
     KeysReader *reader;
     LlamaFormat format;
-    const cJSON *node;
+    cJSON *node;
     const char *path;
 } LlamaObject;
 

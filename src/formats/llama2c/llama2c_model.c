@@ -220,9 +220,8 @@ static void write_tensor(const Output *output, const Parameter *part) {
 }
 
 static bool check(const ModelFile *file, const char *path, bool half, Error *error) {
-    (void)half;
     const ModelConfig *config = &file->model->config;
-    if (!llama_check(config, path, error)) return false;
+    if (!llama_check(file, path, half, error)) return false;
     if (config->position.base != THETA || config->position.scaling.type != ROPE_SCALING_NONE)
         return error_set(error,
                          "%s: llama2.c files have rotary positions with theta 10000 and no "
