@@ -84,7 +84,7 @@ static void check_definition(PositionConfig scheme, bool causal) {
         for (int64_t i = 0; i < T; i++)
             for (int64_t j = 0; j < T; j++)
                 bias[i * T + j] = (real)added(&layer, h, i, j, q + i * D, k + j * D);
-        plain_attention(T, T, D, causal, NULL, q, k, v, bias, weights, expected);
+        plain_attention_head(T, T, D, causal, NULL, q, k, v, bias, weights, expected);
         for (int64_t i = 0; i < T; i++)
             for (int64_t d = 0; d < D; d++) {
                 double value = (double)expected[i * D + d];

@@ -14,6 +14,7 @@
 #include "tensor/attention.h"
 #include "tensor/panel_product.h"
 #include "tensor/cross_entropy.h"
+#include "tensor/elementwise.h"
 #include "tensor/plain/plain.h"
 #include "tensor/rmsnorm.h"
 
@@ -41,6 +42,23 @@ static void assert_close(const real *a, const real *b, int64_t count, double tol
 }
 
 /* ---- products ---- */
+
+/* The definition. */
+static real element(MatmulOperand x, int64_t row, int64_t column) {
+    return x.data[x.transposed ? column * x.stride + row : row * x.stride + column];
+}
+
+static void plain_matmul(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
+                         MatmulOperand b, real beta, real *c, int64_t ldc) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += (double)element(a, i, l) * (double)element(b, l, j);
+            real *to = &c[i * ldc + j];
+            *to = (real)((double)alpha * sum) + (beta == 0 ? 0 : beta * *to);
+        }
+}
 
 static void test_matmul_by_hand(void **state) {
     (void)state;
@@ -182,31 +200,31 @@ static void test_activations(void **state) {
     Tensor *x = parameters_declare_one(&p, "x", 1, N, INIT_ONES);
     Error error;
     assert_true(parameters_allocate(&p, &error));
-    real ones[N], y[N], twin[N], slopes[N];
+    real ones[N], y[2][N], slopes[2][N];
     for (int i = 0; i < N; i++) ones[i] = 1;
     for (int f = 0; f < 3; f++) {
         for (int i = 0; i < N; i++) x->data[i] = (real)(i * 0.02 - 20);
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) x->data[r] = (real)rows[r].x;
-        Tape tape;
-        tape_init(&tape, p.count);
-        tape.recording = true;
-        tape.gradients = slopes;
-        tape_begin_gradients(&tape);
-        Tensor *out = activation(&tape, x, (Activation)f);
-        memcpy(y, out->data, sizeof y);
-        tape_seed_gradient(&tape, out, ones);
-        tape_backward(&tape);
-        plain_activation((Activation)f, N, x->data, twin);
-        assert_close(y, twin, N, 2e-7);
-        memset(twin, 0, sizeof twin);
-        plain_activation_backward((Activation)f, N, x->data, ones, twin);
-        assert_close(slopes, twin, N, 1e-6);
+        for (int plain = 0; plain < 2; plain++) {
+            Tape tape;
+            tape_init(&tape, p.count);
+            tape.recording = true;
+            tape.plain = plain;
+            tape.gradients = slopes[plain];
+            tape_begin_gradients(&tape);
+            Tensor *out = activation(&tape, x, (Activation)f);
+            memcpy(y[plain], out->data, sizeof y[plain]);
+            tape_seed_gradient(&tape, out, ones);
+            tape_backward(&tape);
+            tape_free(&tape);
+        }
+        assert_close(y[0], y[1], N, 2e-7);
+        assert_close(slopes[0], slopes[1], N, 1e-6);
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
             if (rows[r].function != (Activation)f) continue;
-            assert_true(fabs((double)y[r] - rows[r].y) < 1e-6);
-            assert_true(fabs((double)slopes[r] - rows[r].slope) < 1e-6);
+            assert_true(fabs((double)y[0][r] - rows[r].y) < 1e-6);
+            assert_true(fabs((double)slopes[0][r] - rows[r].slope) < 1e-6);
         }
-        tape_free(&tape);
     }
     parameters_free(&p);
 }
@@ -287,60 +305,35 @@ static void check_attention(int64_t B, int64_t T, int64_t H, int64_t G, int64_t 
     int32_t *starts = allocate_zeroed((size_t)(B * T), sizeof *starts);
     for (int64_t i = 0; documents && i < B * T; i++) /* of other lengths in each sequence */
         starts[i] = (int32_t)(i % T / (3 + i / T) * (3 + i / T));
-    real *gradient = allocate_zeroed((size_t)p.size, sizeof(real));
-    real *weights = allocate((size_t)(B * H * T * T), sizeof *weights);
-    Tape tape;
-    tape_init(&tape, p.count);
-    tape.recording = true;
-    tape.gradients = gradient;
-    AttentionOptions options = {.num_heads = H,
-                                .num_kv_heads = G,
-                                .causal = causal,
-                                .document_start = documents ? starts : NULL,
-                                .weights = weights};
-    tape_begin_gradients(&tape);
-    Tensor *out = attention(&tape, qkv, &options);
-    real *dout = random_values(B * T * H * D);
-    tape_seed_gradient(&tape, out, dout);
-    real *fast = allocate((size_t)(B * T * H * D), sizeof *fast);
-    memcpy(fast, out->data, (size_t)(B * T * H * D) * sizeof(real));
-    tape_backward(&tape);
-
-    /* The twin works head by head on contiguous copies. */
-    real *q = allocate((size_t)(T * D), sizeof *q), *k = allocate((size_t)(T * D), sizeof *k),
-         *v = allocate((size_t)(T * D), sizeof *v), *o = allocate((size_t)(T * D), sizeof *o),
-         *d = allocate((size_t)(T * D), sizeof *d), *s = allocate((size_t)(T * T), sizeof *s),
-         *w = allocate((size_t)(T * T), sizeof *w);
-    real *expected = allocate_zeroed((size_t)p.size, sizeof(real));
-    real *expected_out = allocate((size_t)(B * T * H * D), sizeof *expected_out);
-    for (int64_t b = 0; b < B; b++)
-        for (int64_t h = 0; h < H; h++) {
-            int64_t column[3] = {h, H + h * G / H, H + G + h * G / H};
-            real *part[3] = {q, k, v};
-            for (int64_t i = 0; i < T * D; i++) {
-                for (int c = 0; c < 3; c++)
-                    part[c][i] = qkv->data[(b * T + i / D) * width + column[c] * D + i % D];
-                d[i] = dout[(b * T + i / D) * H * D + h * D + i % D];
-            }
-            plain_attention(T, T, D, causal, documents ? starts + b * T : NULL, q, k, v, NULL, w,
-                            o);
-            assert_close(weights + (b * H + h) * T * T, w, T * T, 1e-5);
-            real *g[3];
-            for (int c = 0; c < 3; c++) g[c] = allocate_zeroed((size_t)(T * D), sizeof(real));
-            plain_attention_backward(T, T, D, q, k, v, w, d, g[0], g[1], g[2], s);
-            for (int64_t i = 0; i < T * D; i++) {
-                expected_out[(b * T + i / D) * H * D + h * D + i % D] = o[i];
-                for (int c = 0; c < 3; c++)
-                    expected[(b * T + i / D) * width + column[c] * D + i % D] += g[c][i];
-            }
-            for (int c = 0; c < 3; c++) free(g[c]);
-        }
-    assert_close(fast, expected_out, B * T * H * D, 1e-5);
-    assert_close(gradient, expected, B * T * width, 2e-5);
-    tape_free(&tape);
-    void *all[] = {q,    k,    v,       o,        d,     s, w, expected, expected_out,
-                   fast, dout, weights, gradient, starts};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    int64_t sizes[3] = {B * T * H * D, p.size, B * H * T * T}; /* output, gradient, weights */
+    real *dout = random_values(sizes[0]), *values[2][3];
+    for (int plain = 0; plain < 2; plain++) {
+        real **v = values[plain];
+        for (int i = 0; i < 3; i++) v[i] = allocate_zeroed((size_t)sizes[i], sizeof(real));
+        Tape tape;
+        tape_init(&tape, p.count);
+        tape.recording = true;
+        tape.plain = plain;
+        tape.gradients = v[1];
+        AttentionOptions options = {.num_heads = H,
+                                    .num_kv_heads = G,
+                                    .causal = causal,
+                                    .document_start = documents ? starts : NULL,
+                                    .weights = v[2]};
+        tape_begin_gradients(&tape);
+        Tensor *out = attention(&tape, qkv, &options);
+        tape_seed_gradient(&tape, out, dout);
+        memcpy(v[0], out->data, (size_t)sizes[0] * sizeof(real));
+        tape_backward(&tape);
+        tape_free(&tape);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_close(values[0][i], values[1][i], sizes[i], i == 1 ? 2e-5 : 1e-5);
+        free(values[0][i]);
+        free(values[1][i]);
+    }
+    free(dout);
+    free(starts);
     parameters_free(&p);
 }
 

@@ -7,11 +7,12 @@
 
 #include "model/position.h"
 #include "model/position_tables.h"
+#include "tensor/plain/plain.h"
 
 typedef struct RopeTable {
     int64_t rotated; /* elements of a head that turn; the rest stays as it is */
     PositionLayout layout;
-    double slowest; /* the last frequency of the tables: tells whether they changed */
+    double *theta, magnitude; /* the frequencies, and the factor on cosine and sine */
     /* (positions, rotated): the factor of each element and that of its partner, cos and ∓sin; twice
      * the memory of one per pair, and no shuffles in the loops. Angles in double, rounded once. */
     real *own, *partner;
@@ -26,15 +27,11 @@ static bool rope_check(const ModelConfig *config, Error *error) {
 static void rope_prepare(Position *position, int64_t length) {
     RopeTable *table = position->state;
     int64_t half = table->rotated / 2, reach = length;
-    double *theta = allocate((size_t)half, sizeof *theta), magnitude;
+    double *theta = table->theta, slowest = theta[half - 1]; /* tells whether they change */
     position_rope_frequencies(&position->config->position, position->d_head,
-                              position->config->context_length, length, theta, &magnitude);
+                              position->config->context_length, length, theta, &table->magnitude);
     if (reach < position->prepared) reach = position->prepared;
-    if (reach == position->prepared && theta[half - 1] == table->slowest) {
-        free(theta);
-        return;
-    }
-    table->slowest = theta[half - 1];
+    if (reach == position->prepared && theta[half - 1] == slowest) return;
     table->own = reallocate(table->own, (size_t)(2 * reach * half), sizeof(real));
     table->partner = reallocate(table->partner, (size_t)(2 * reach * half), sizeof(real));
     bool interleaved = table->layout == LAYOUT_INTERLEAVED;
@@ -42,12 +39,23 @@ static void rope_prepare(Position *position, int64_t length) {
     for (int64_t m = 0; m < reach; m++)
         for (int64_t i = 0; i < half; i++) {
             int64_t a = 2 * m * half + (interleaved ? 2 * i : i), b = a + (interleaved ? 1 : half);
-            double sine = magnitude * sin((double)m * theta[i]);
-            table->own[a] = table->own[b] = (real)(magnitude * cos((double)m * theta[i]));
+            double sine = table->magnitude * sin((double)m * theta[i]);
+            table->own[a] = table->own[b] = (real)(table->magnitude * cos((double)m * theta[i]));
             table->partner[a] = (real)-sine;
             table->partner[b] = (real)sine;
         }
-    free(theta);
+}
+
+static void rope_plain_transform(const void *context, int64_t first_position, int64_t rows,
+                                 int64_t d_head, const real *from, int64_t from_stride, real *to,
+                                 int64_t to_stride, bool inverse) {
+    const RopeTable *table = context;
+    for (int64_t r = 0; r < rows; r++, from += from_stride, to += to_stride) {
+        double m = (double)(first_position + r);
+        plain_rope(d_head, table->rotated, table->layout == LAYOUT_HALF, inverse ? -m : m,
+                   table->theta, from, to);
+        for (int64_t d = 0; d < table->rotated; d++) to[d] *= (real)table->magnitude;
+    }
 }
 
 static void rope_transform(const void *context, int64_t first_position, int64_t rows,
@@ -85,6 +93,7 @@ static void rope_declare(Position *position, Parameters *parameters, int64_t lay
         RopeTable *table = allocate_zeroed(1, sizeof *table);
         table->rotated = position_rope_rotated(config, position->d_head);
         table->layout = config->layout;
+        table->theta = allocate_zeroed((size_t)table->rotated / 2, sizeof *table->theta);
         position->state = table;
         return;
     }
@@ -92,11 +101,13 @@ static void rope_declare(Position *position, Parameters *parameters, int64_t lay
         .context = position->state,
         .transforms = {true, true, config->rotate_values},
         .transform = rope_transform,
+        .plain_transform = rope_plain_transform,
     };
 }
 
 static void rope_destroy(Position *position) {
     RopeTable *table = position->state;
+    free(table->theta);
     free(table->own);
     free(table->partner);
     free(table);

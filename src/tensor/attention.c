@@ -115,7 +115,7 @@ static AttentionTile tile_of(const Layout *s, const Node *node, int64_t head, in
 }
 
 /* The right-hand side of a product: for panel_product, which has the speed, and for the few rows of
- * generation and `--plain`. */
+ * generation. */
 typedef struct Factor {
     Panels panels;
     MatmulOperand matrix;
@@ -125,12 +125,12 @@ static Factor rows_factor(const real *data, int64_t stride) {
     return (Factor){{data, stride, PANEL}, {data, stride, false}};
 }
 
-static void product(const Tape *tape, const Layout *s, int64_t m, int64_t n, int64_t k, real alpha,
-                    MatmulOperand a, Factor b, real beta, real *c, int64_t ldc) {
-    if (s->panels && !tape->plain)
+static void product(const Layout *s, int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
+                    Factor b, real beta, real *c, int64_t ldc) {
+    if (s->panels)
         panel_product(m, n, k, alpha, a, b.panels, beta, c, ldc);
     else
-        (tape->plain ? plain_matmul : matmul)(m, n, k, alpha, a, b.matrix, beta, c, ldc);
+        matmul(m, n, k, alpha, a, b.matrix, beta, c, ldc);
 }
 
 /* ---- rows of a block of scores ---- */
@@ -225,14 +225,13 @@ static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, re
 }
 
 /* Columns of a block of scores to multiply: by panels in whole vectors, there is room for them. */
-static int64_t score_columns(const Layout *s, const Tape *tape, const AttentionTile *tile) {
-    return s->panels && !tape->plain ? whole_vectors(tile->columns) : tile->columns;
+static int64_t score_columns(const Layout *s, const AttentionTile *tile) {
+    return s->panels ? whole_vectors(tile->columns) : tile->columns;
 }
 
 /* S = q kᵀ · scale + what the scheme adds. */
-static void compute_scores(const Tape *tape, const Layout *s, const AttentionTile *tile,
-                           const Pair *pair) {
-    product(tape, s, tile->rows, score_columns(s, tape, tile), s->D, s->scale,
+static void compute_scores(const Layout *s, const AttentionTile *tile, const Pair *pair) {
+    product(s, tile->rows, score_columns(s, tile), s->D, s->scale,
             (MatmulOperand){tile->q, s->D, false}, pair->k_transposed, 0, tile->scores,
             tile->stride);
     if (s->hooks && s->hooks->score) s->hooks->score(s->hooks->context, tile);
@@ -268,6 +267,7 @@ static void scale_row(int64_t D, real *row, real factor) {
 }
 
 static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
+    (void)tape;
     Layout s = layout_of(node);
     const real *qkv = node->inputs[0]->data;
     real *q = scratch + 2 * s.keys * s.D + panels_size(s.keys, s.D);
@@ -283,7 +283,7 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                 copy_rows(&s, PART_QUERY, s.past + i, rows,
                           qkv + (b * s.T + i) * s.stride + h * s.D, s.stride, q, s.D, false);
                 AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
-                compute_scores(tape, &s, &tile, &pair);
+                compute_scores(&s, &tile, &pair);
                 real inverse[LARGE_BLOCK];
                 for (int64_t r = 0; r < rows; r++) {
                     real maximum, *row = scores + r * tile.stride;
@@ -293,9 +293,8 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                     kept[i + r] = maximum + real_log(sum > 0 ? sum : 1);
                     if (s.options->weights) keep_weights(&s, b, &tile, r, row, inverse[r]);
                 }
-                product(tape, &s, rows, s.D, tile.columns, 1,
-                        (MatmulOperand){scores, s.width, false}, rows_factor(pair.v, s.D), 0,
-                        out + i * s.out_stride, s.out_stride);
+                product(&s, rows, s.D, tile.columns, 1, (MatmulOperand){scores, s.width, false},
+                        rows_factor(pair.v, s.D), 0, out + i * s.out_stride, s.out_stride);
                 if (s.hooks && s.hooks->value)
                     s.hooks->value(s.hooks->context, &tile, out + i * s.out_stride, s.out_stride);
                 for (int64_t r = 0; r < rows; r++)
@@ -320,6 +319,7 @@ static void store_rows(const Layout *s, AttentionPart part, int64_t position, in
 }
 
 static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
+    (void)tape;
     Layout s = layout_of(node);
     int64_t size = s.keys * s.D;
     int64_t panels = panels_size(s.keys, s.D);
@@ -329,10 +329,6 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     real *dp = scores + s.block * s.width, *hook_scratch = dp + s.block * s.width;
     const real *qkv = node->inputs[0]->data;
     real *dqkv = node->input_gradients[0], accumulate = node->accumulate[0];
-    for (int i = 1; i < node->input_count; i++)
-        if (node->input_gradients[i] && node->accumulate[i] == 0)
-            memset(node->input_gradients[i], 0,
-                   (size_t)tensor_size(node->inputs[i]) * sizeof(real));
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
         Pair pair = load_pair(&s, qkv, b, g, scratch);
@@ -347,7 +343,7 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 int64_t row = (b * s.T + i) * s.stride + h * s.D;
                 copy_rows(&s, PART_QUERY, i, rows, qkv + row, s.stride, q, s.D, false);
                 AttentionTile tile = tile_of(&s, node, h, i, rows, q, pair.k, scores, hook_scratch);
-                compute_scores(tape, &s, &tile, &pair);
+                compute_scores(&s, &tile, &pair);
                 for (int64_t r = 0; r < rows; r++)
                     weights_again(scores + r * s.width, first_key(&s, b, i + r), end_key(&s, i + r),
                                   whole_vectors(tile.columns), kept[i + r]);
@@ -358,10 +354,9 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 copy_strided(rows, s.D, dout_rows, s.out_stride, dout, s.D);
                 fetch_next_head(rows, s.D, dout_rows, s.out_stride);
                 fetch_next_head(rows, s.D, out, s.out_stride);
-                product(tape, &s, tile.columns, s.D, rows, 1,
-                        (MatmulOperand){scores, s.width, true}, rows_factor(dout, s.D), add, dv,
-                        s.D);
-                product(tape, &s, rows, score_columns(&s, tape, &tile), s.D, 1,
+                product(&s, tile.columns, s.D, rows, 1, (MatmulOperand){scores, s.width, true},
+                        rows_factor(dout, s.D), add, dv, s.D);
+                product(&s, rows, score_columns(&s, &tile), s.D, 1,
                         (MatmulOperand){dout, s.D, false}, vt, 0, dp, s.width);
                 if (s.hooks && s.hooks->value_backward)
                     s.hooks->value_backward(s.hooks->context, &tile, dout, s.D, dp);
@@ -369,10 +364,10 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                     softmax_backward(tile.columns, scores + r * s.width, s.D,
                                      out + r * s.out_stride, dout + r * s.D, dp + r * s.width);
 
-                product(tape, &s, rows, s.D, tile.columns, s.scale,
-                        (MatmulOperand){dp, s.width, false}, rows_factor(pair.k, s.D), 0, dq, s.D);
-                product(tape, &s, tile.columns, s.D, rows, s.scale,
-                        (MatmulOperand){dp, s.width, true}, rows_factor(q, s.D), add, dk, s.D);
+                product(&s, rows, s.D, tile.columns, s.scale, (MatmulOperand){dp, s.width, false},
+                        rows_factor(pair.k, s.D), 0, dq, s.D);
+                product(&s, tile.columns, s.D, rows, s.scale, (MatmulOperand){dp, s.width, true},
+                        rows_factor(q, s.D), add, dk, s.D);
                 tile.scores = dp;
                 if (s.hooks && s.hooks->score_backward)
                     s.hooks->score_backward(s.hooks->context, &tile, dq, dk);
@@ -399,7 +394,9 @@ static int64_t attention_flops(const Node *node) {
         .name = "attention", .kind = KIND_ATTENTION,                                               \
         .backward_reads = 1u << 0 | 1u << 1 | 1u << 2 | 1u << 3, .units = attention_units,         \
         .scratch = attention_scratch, .flops = attention_flops, .forward = attention_forward,      \
-        .backward = attention_backward, .backward_splits = (splits)                                \
+        .backward = attention_backward, .plain_forward = plain_attention,                          \
+        .plain_backward = plain_attention_backward, .backward_splits = (splits),                   \
+        .adds_gradient = 1u << 1 | 1u << 2 | 1u << 3                                               \
     }
 static const Operation attention_operation = ATTENTION_OPERATION(true);
 static const Operation attention_with_tables = ATTENTION_OPERATION(false);

@@ -36,14 +36,16 @@ typedef struct AttentionTile {
     real *table_gradients[3];
 } AttentionTile;
 
+/* to[r] = M(position of r) · from[r] for rows at positions first_position …; `inverse`: with the
+ * transpose of M instead (the backward of it). `to` may be `from` only when the strides agree. */
+typedef void AttentionTransform(const void *context, int64_t first_position, int64_t rows,
+                                int64_t d_head, const real *from, int64_t from_stride, real *to,
+                                int64_t to_stride, bool inverse);
+
 typedef struct AttentionHooks {
     const void *context; /* handed to every hook; must live as long as the tape's nodes */
     bool transforms[3];  /* per AttentionPart: whether transform does anything to it */
-    /* to[r] = M(position of r) · from[r] for rows at positions first_position …; `inverse`: with the
-     * transpose of M instead (the backward of it). `to` may be `from` only when the strides agree. */
-    void (*transform)(const void *context, int64_t first_position, int64_t rows, int64_t d_head,
-                      const real *from, int64_t from_stride, real *to, int64_t to_stride,
-                      bool inverse);
+    AttentionTransform *transform, *plain_transform; /* the second is its definition, for --plain */
     /* How many reals of scratch the hooks below want for a tile of `rows` by `keys`. */
     int64_t (*scratch)(const void *context, int64_t rows, int64_t keys, int64_t d_head);
     /* Adds to the tile of scores (after the 1/√D). */

@@ -46,14 +46,13 @@ static int64_t head_scratch(const Node *node, bool backward) {
 /* A chunk of logits: `count` rows, of which the first is row `first` of the node. */
 typedef struct LogitRows {
     const HeadLoss *loss;
-    bool plain;
     real *logits;
     int64_t first, count, V;
     int parts;
 } LogitRows;
 
-static real factor_of(const HeadLoss *loss, int64_t row) {
-    return (loss->weights ? loss->weights[row] : 1) * (real)loss->scale;
+real head_loss_factor(const HeadLoss *loss, int64_t n) {
+    return (loss->weights ? loss->weights[n] : 1) * (real)loss->scale;
 }
 
 static void rows_part(void *context, int part) {
@@ -64,38 +63,35 @@ static void rows_part(void *context, int part) {
         real *logits = x->logits + r * x->V;
         int64_t row = x->first + r;
         if (loss->predictions) loss->predictions[row] = largest(logits, x->V);
-        loss->losses[row] = (x->plain ? plain_cross_entropy_row : cross_entropy_row)(
-            logits, x->V, loss->targets[row], factor_of(loss, row));
+        loss->losses[row] =
+            cross_entropy_row(logits, x->V, loss->targets[row], head_loss_factor(loss, row));
     }
 }
 
 static void head_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)begin, (void)end;
+    (void)tape, (void)begin, (void)end;
     const HeadLoss *loss = node->options;
     Tensor *x = node->inputs[0], *w = node->inputs[1];
     int64_t rows = tensor_rows(x), C = tensor_columns(x), V = w->shape[0];
-    real keep_x = 0, keep_w = 0;
-    real *dx = tape->recording ? tape_gradient(tape, x, &keep_x) : NULL;
-    real *dw = tape->recording ? tape_gradient(tape, w, &keep_w) : NULL;
-    void (*multiply)(int64_t, int64_t, int64_t, real, MatmulOperand, MatmulOperand, real, real *,
-                     int64_t) = tape->plain ? plain_matmul : matmul;
+    real *dx = node->input_gradients[0], *dw = node->input_gradients[1]; /* NULL: not recording */
+    real keep_x = node->accumulate[0], keep_w = node->accumulate[1];
     double total = 0;
     MatmulOperand weight = {w->data, C, false}, transposed = {w->data, C, true};
     for (int64_t n = 0; n < rows; n += CHUNK) {
         int64_t count = rows - n < CHUNK ? rows - n : CHUNK;
         MatmulOperand chunk = {x->data + n * C, C, false};
-        multiply(count, V, C, 1, chunk, transposed, 0, scratch, V);
-        LogitRows chunk_rows = {loss, tape->plain, scratch, n, count, V, 1};
+        matmul(count, V, C, 1, chunk, transposed, 0, scratch, V);
+        LogitRows chunk_rows = {loss, scratch, n, count, V, 1};
         chunk_rows.parts = parallel_parts(count, 64 * count * V);
         parallel_run(chunk_rows.parts, rows_part, &chunk_rows);
         for (int64_t r = n; r < n + count; r++) {
-            real factor = factor_of(loss, r);
+            real factor = head_loss_factor(loss, r);
             if (factor != 0) total += (double)factor * (double)loss->losses[r];
         }
         if (dx)
-            multiply(count, C, V, 1, (MatmulOperand){scratch, V, false}, weight, keep_x, dx + n * C,
-                     C);
-        if (dw) multiply(V, C, count, 1, (MatmulOperand){scratch, V, true}, chunk, keep_w, dw, C);
+            matmul(count, C, V, 1, (MatmulOperand){scratch, V, false}, weight, keep_x, dx + n * C,
+                   C);
+        if (dw) matmul(V, C, count, 1, (MatmulOperand){scratch, V, true}, chunk, keep_w, dw, C);
         keep_w = 1;
     }
     node->output->data[0] = (real)total;
@@ -110,7 +106,9 @@ static const Operation head_operation = {
     .kind = KIND_HEAD,
     .scratch = head_scratch,
     .flops = head_flops,
+    .gradient_in_forward = true,
     .forward = head_forward,
+    .plain_forward = plain_head_loss,
 };
 
 void head_loss(Tape *tape, Tensor *x, Tensor *weight, const HeadLoss *loss) {
@@ -121,9 +119,4 @@ void head_loss(Tape *tape, Tensor *x, Tensor *weight, const HeadLoss *loss) {
                                       .shape = {1},
                                       .options = loss,
                                       .options_size = sizeof *loss});
-    if (tape->dry && tape->recording) {
-        real ignored;
-        tape_gradient(tape, x, &ignored);
-        tape_gradient(tape, weight, &ignored);
-    }
 }

@@ -1,12 +1,11 @@
-/* The head and the loss as one operation, over chunks of rows, so that the logits of a step are never
- * stored whole.                                                                   [handout §4.1]
+/* The head and the loss as one operation. Its gradients arise in forward, chunk by chunk, because the
+ * logits are then in cache, and are never stored whole.                            [handout §4.1]
  *
  *   z = W x_n (logits, V of them);  loss_n = log Σ_j exp(z_j) − z_target   (largest z subtracted first)
  *   dz = w_n · scale · (softmax(z) − onehot(target));  dx_n = Wᵀ dz;  dW += dz x_nᵀ
  *
- * The gradients do not depend on anything computed later, so forward forms them at once while the
- * chunk of logits is in cache. The node's output, scale · Σ w_n loss_n, is there for the search for what
- * is not finite; everybody else reads the losses. */
+ * They may: nothing computed later changes them, since the loss is where backward starts. The node's
+ * output is scale · Σ w_n loss_n. */
 #ifndef TINYLM_TENSOR_CROSS_ENTROPY_H
 #define TINYLM_TENSOR_CROSS_ENTROPY_H
 
@@ -20,9 +19,12 @@ typedef struct HeadLoss {
     int32_t *predictions;   /* out (N) or NULL: the id with the largest logit (lowest on ties) */
 } HeadLoss;
 
-/* X (…, C), weight (V, C). While recording it starts backward: tape_backward then needs no seed.
+/* X (…, C), weight (V, C). While recording it writes the gradients that tape_backward starts from.
  * The arrays must live until it returns. */
 void head_loss(Tape *tape, Tensor *x, Tensor *weight, const HeadLoss *loss);
+
+/* dloss/dloss_n: w_n · scale. */
+real head_loss_factor(const HeadLoss *loss, int64_t n);
 
 /* One row of logits: returns the loss and turns the row into dz = factor · (softmax − onehot) in place.
  * For the tests. */

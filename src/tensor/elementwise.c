@@ -24,8 +24,6 @@ static void embedding_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     int64_t C = tensor_columns(node->output);
     real *dw = node->input_gradients[0];
     if (!dw) return;
-    if (node->accumulate[0] == 0)
-        memset(dw, 0, (size_t)tensor_size(node->inputs[0]) * sizeof(real));
     for (int64_t n = begin; n < end; n++) {
         real *to = dw + ids[n] * C;
         const real *from = node->output_gradient + n * C;
@@ -37,9 +35,12 @@ static void embedding_backward(Tape *tape, Node *node, int64_t begin, int64_t en
 static const Operation embedding_operation = {
     .name = "embedding",
     .kind = KIND_OTHER,
+    .adds_gradient = 1u << 0,
     .units = rows_of_output,
     .forward = embedding_forward,
     .backward = embedding_backward,
+    .plain_forward = plain_embedding,
+    .plain_backward = plain_embedding_backward,
 };
 
 Tensor *embedding(Tape *tape, Tensor *weight, const int32_t *ids, int64_t B, int64_t T) {
@@ -55,15 +56,11 @@ Tensor *embedding(Tape *tape, Tensor *weight, const int32_t *ids, int64_t B, int
 /* ---- SwiGLU ---- */
 
 static void swiglu_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)scratch;
+    (void)tape, (void)scratch;
     int64_t F = tensor_columns(node->output);
     for (int64_t n = begin; n < end; n++) {
         const real *a = node->inputs[0]->data + n * 2 * F, *g = a + F;
         real *y = node->output->data + n * F;
-        if (tape->plain) {
-            plain_swiglu(F, a, g, y);
-            continue;
-        }
 #pragma omp simd
         for (int64_t f = 0; f < F; f++) y[f] = a[f] * real_sigmoid(a[f]) * g[f];
     }
@@ -82,21 +79,17 @@ static inline void swiglu_backward_row(bool add, int64_t F, const real *a, const
 }
 
 static void swiglu_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)scratch;
+    (void)tape, (void)scratch;
     int64_t F = tensor_columns(node->output);
     bool add = node->accumulate[0] != 0;
     for (int64_t n = begin; n < end; n++) {
         const real *a = node->inputs[0]->data + n * 2 * F, *g = a + F;
         const real *dy = node->output_gradient + n * F;
         real *da = node->input_gradients[0] + n * 2 * F, *dg = da + F;
-        if (tape->plain) {
-            if (!add) memset(da, 0, (size_t)(2 * F) * sizeof(real));
-            plain_swiglu_backward(F, a, g, dy, da, dg);
-        } else if (add) {
+        if (add)
             swiglu_backward_row(true, F, a, g, dy, da, dg);
-        } else {
+        else
             swiglu_backward_row(false, F, a, g, dy, da, dg);
-        }
     }
 }
 
@@ -107,6 +100,8 @@ static const Operation swiglu_operation = {
     .units = rows_of_output,
     .forward = swiglu_forward,
     .backward = swiglu_backward,
+    .plain_forward = plain_swiglu,
+    .plain_backward = plain_swiglu_backward,
     .backward_splits = true,
 };
 
@@ -131,14 +126,12 @@ static real gelu_slope(real x) {
 }
 
 static void activation_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)scratch;
+    (void)tape, (void)scratch;
     int64_t F = tensor_columns(node->output);
     const real *x = node->inputs[0]->data;
     real *y = node->output->data;
     Activation function = *(const Activation *)node->options;
-    if (tape->plain) {
-        plain_activation(function, (end - begin) * F, x + begin * F, y + begin * F);
-    } else if (function == ACTIVATION_SILU) {
+    if (function == ACTIVATION_SILU) {
 #pragma omp simd
         for (int64_t i = begin * F; i < end * F; i++) y[i] = x[i] * real_sigmoid(x[i]);
     } else if (function == ACTIVATION_RELU) {
@@ -150,17 +143,12 @@ static void activation_forward(Tape *tape, Node *node, int64_t begin, int64_t en
 }
 
 static void activation_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)scratch;
+    (void)tape, (void)scratch;
     int64_t F = tensor_columns(node->output);
     const real *x = node->inputs[0]->data, *dy = node->output_gradient;
     real *dx = node->input_gradients[0];
     Activation function = *(const Activation *)node->options;
-    if (node->accumulate[0] == 0)
-        memset(dx + begin * F, 0, (size_t)((end - begin) * F) * sizeof(real));
-    if (tape->plain) {
-        plain_activation_backward(function, (end - begin) * F, x + begin * F, dy + begin * F,
-                                  dx + begin * F);
-    } else if (function == ACTIVATION_SILU) {
+    if (function == ACTIVATION_SILU) {
 #pragma omp simd
         for (int64_t i = begin * F; i < end * F; i++) {
             real s = real_sigmoid(x[i]);
@@ -178,9 +166,12 @@ static const Operation activation_operation = {
     .name = "activation",
     .kind = KIND_ACTIVATION,
     .backward_reads = 1u << 0,
+    .adds_gradient = 1u << 0,
     .units = rows_of_output,
     .forward = activation_forward,
     .backward = activation_backward,
+    .plain_forward = plain_activation,
+    .plain_backward = plain_activation_backward,
     .backward_splits = true,
 };
 
@@ -212,6 +203,7 @@ static const Operation add_operation = {
     .passes_gradient = 1u << 0 | 1u << 1,
     .units = rows_of_output,
     .forward = add_forward,
+    .plain_forward = plain_add,
 };
 
 Tensor *add(Tape *tape, Tensor *x, Tensor *z) {

@@ -141,34 +141,29 @@ void matmul(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Matmul
 
 /* ---- Y = X · Wᵀ + R ---- */
 
-static void multiply(const Tape *tape, int64_t m, int64_t n, int64_t k, MatmulOperand a,
-                     MatmulOperand b, real beta, real *c) {
-    (tape->plain ? plain_matmul : matmul)(m, n, k, 1, a, b, beta, c, n);
-}
-
 static void linear_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)begin, (void)end, (void)scratch;
+    (void)tape, (void)begin, (void)end, (void)scratch;
     const Tensor *x = node->inputs[0], *w = node->inputs[1];
     const Tensor *residual = node->input_count > 2 ? node->inputs[2] : NULL;
     real *y = node->output->data;
     int64_t rows = tensor_rows(x), in = tensor_columns(x), out = w->shape[0];
     if (residual) memcpy(y, residual->data, (size_t)(rows * out) * sizeof(real));
-    multiply(tape, rows, out, in, (MatmulOperand){x->data, in, false},
-             (MatmulOperand){w->data, in, true}, residual ? 1 : 0, y);
+    matmul(rows, out, in, 1, (MatmulOperand){x->data, in, false},
+           (MatmulOperand){w->data, in, true}, residual ? 1 : 0, y, out);
 }
 
 static void linear_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)begin, (void)end, (void)scratch;
+    (void)tape, (void)begin, (void)end, (void)scratch;
     const Tensor *x = node->inputs[0], *w = node->inputs[1];
     int64_t rows = tensor_rows(x), in = tensor_columns(x), out = w->shape[0];
     const real *dy = node->output_gradient;
     real *dx = node->input_gradients[0], *dw = node->input_gradients[1];
     if (dx)
-        multiply(tape, rows, in, out, (MatmulOperand){dy, out, false},
-                 (MatmulOperand){w->data, in, false}, node->accumulate[0], dx);
+        matmul(rows, in, out, 1, (MatmulOperand){dy, out, false},
+               (MatmulOperand){w->data, in, false}, node->accumulate[0], dx, in);
     if (dw)
-        multiply(tape, out, in, rows, (MatmulOperand){dy, out, true},
-                 (MatmulOperand){x->data, in, false}, node->accumulate[1], dw);
+        matmul(out, in, rows, 1, (MatmulOperand){dy, out, true},
+               (MatmulOperand){x->data, in, false}, node->accumulate[1], dw, in);
 }
 
 static int64_t linear_flops(const Node *node) {
@@ -183,6 +178,8 @@ static const Operation linear_operation = {
     .flops = linear_flops,
     .forward = linear_forward,
     .backward = linear_backward,
+    .plain_forward = plain_linear,
+    .plain_backward = plain_linear_backward,
 };
 
 Tensor *linear(Tape *tape, Tensor *x, Tensor *weight, Tensor *residual) {

@@ -16,13 +16,12 @@ static real forward_row(int64_t C, const real *x, const real *gain, double eps, 
 }
 
 static void rmsnorm_forward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)scratch;
+    (void)tape, (void)scratch;
     int64_t C = tensor_columns(node->output);
     double eps = *(const double *)node->options;
     for (int64_t n = begin; n < end; n++)
-        node->kept[n] = (tape->plain ? plain_rmsnorm : forward_row)(
-            C, node->inputs[0]->data + n * C, node->inputs[1]->data, eps,
-            node->output->data + n * C);
+        node->kept[n] = forward_row(C, node->inputs[0]->data + n * C, node->inputs[1]->data, eps,
+                                    node->output->data + n * C);
 }
 
 /* Adds to dx and dgain, each of which may be NULL. */
@@ -43,25 +42,24 @@ static void backward_row(int64_t C, const real *x, const real *gain, real r, con
 }
 
 static void rmsnorm_backward(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch) {
-    (void)scratch;
+    (void)tape, (void)scratch;
     int64_t C = tensor_columns(node->output);
     real *dx = node->input_gradients[0], *dgain = node->input_gradients[1];
-    if (dx && node->accumulate[0] == 0)
-        memset(dx + begin * C, 0, (size_t)((end - begin) * C) * sizeof(real));
-    if (dgain && node->accumulate[1] == 0) memset(dgain, 0, (size_t)C * sizeof(real));
     for (int64_t n = begin; n < end; n++)
-        (tape->plain ? plain_rmsnorm_backward : backward_row)(
-            C, node->inputs[0]->data + n * C, node->inputs[1]->data, node->kept[n],
-            node->output_gradient + n * C, dx ? dx + n * C : NULL, dgain);
+        backward_row(C, node->inputs[0]->data + n * C, node->inputs[1]->data, node->kept[n],
+                     node->output_gradient + n * C, dx ? dx + n * C : NULL, dgain);
 }
 
 static const Operation rmsnorm_operation = {
     .name = "rmsnorm",
     .kind = KIND_NORM,
     .backward_reads = 1u << 0 | 1u << 1,
+    .adds_gradient = 1u << 0 | 1u << 1,
     .units = rows_of_output,
     .forward = rmsnorm_forward,
     .backward = rmsnorm_backward,
+    .plain_forward = plain_rmsnorm,
+    .plain_backward = plain_rmsnorm_backward,
 };
 
 Tensor *rmsnorm(Tape *tape, Tensor *x, Tensor *gain, double eps, bool transient) {

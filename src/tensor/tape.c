@@ -106,6 +106,7 @@ static void run_part(void *context, int part) {
 /* Calls forward or backward over all units, shared by as many threads as may. */
 static void run(Tape *tape, Node *node, bool backward) {
     const Operation *operation = node->operation;
+    void (*plain)(const Node *) = backward ? operation->plain_backward : operation->plain_forward;
     Job job = {.tape = tape,
                .node = node,
                .function = backward ? operation->backward : operation->forward,
@@ -119,6 +120,8 @@ static void run(Tape *tape, Node *node, bool backward) {
     double start = omp_get_wtime();
     if (tape->dry) {
         /* counted, not computed */
+    } else if (tape->plain && plain) {
+        plain(node);
     } else if (job.parts == 1) {
         job.function(tape, node, 0, job.units, job.memory);
     } else {
@@ -129,6 +132,7 @@ static void run(Tape *tape, Node *node, bool backward) {
 }
 
 static void compute(Tape *tape, Node *node);
+static void open_gradients(Tape *tape, Node *node);
 
 /* Makes sure the values of x are there, computing a released tensor again. The chain of released
  * tensors is short (a transient reads kept ones), so the recursion is at most a few levels deep. */
@@ -139,6 +143,7 @@ static void ensure_values(Tape *tape, Tensor *x) {
 static void compute(Tape *tape, Node *node) {
     for (int i = 0; i < node->input_count; i++) ensure_values(tape, node->inputs[i]);
     make_resident(tape, node->output);
+    if (tape->recording && node->operation->gradient_in_forward) open_gradients(tape, node);
     if (!node->kept_resident && node->kept_size)
         node->kept = arena_take(&tape->activations, (size_t)node->kept_size * sizeof(real));
     node->kept_resident = true;
@@ -264,7 +269,9 @@ static void new_gradient(Tape *tape, Tensor *x) {
     *x->gradient = (Gradient){pool_take(&tape->pool, bytes_of(x)), 1};
 }
 
-real *tape_gradient(Tape *tape, Tensor *x, real *accumulate) {
+/* Where the gradient of x is to be written now, NULL if none is required; *accumulate is 1 when
+ * something is there already that must be added to, else 0. */
+static real *gradient_of(Tape *tape, Tensor *x, real *accumulate) {
     if (x->parameter >= 0) {
         if (!tape->gradients && !tape->dry) return NULL;
         *accumulate = tape->touched[x->parameter];
@@ -299,12 +306,25 @@ static void pass_gradient(Tape *tape, Node *node, Tensor *input) {
         return;
     }
     real accumulate;
-    real *gradient = tape_gradient(tape, input, &accumulate);
+    real *gradient = gradient_of(tape, input, &accumulate);
     if (!gradient || tape->dry) return;
     const real *from = node->output->gradient->data;
     int64_t size = tensor_size(input);
 #pragma omp simd
     for (int64_t i = 0; i < size; i++) gradient[i] = (accumulate != 0 ? gradient[i] : 0) + from[i];
+}
+
+/* Sets the node's input_gradients and accumulate, and zeroes what the operation only adds to. */
+static void open_gradients(Tape *tape, Node *node) {
+    const Operation *operation = node->operation;
+    for (int i = 0; i < node->input_count; i++) {
+        if (operation->passes_gradient & 1u << i) continue;
+        node->input_gradients[i] = gradient_of(tape, node->inputs[i], &node->accumulate[i]);
+        bool adds = operation->adds_gradient & 1u << i || (tape->plain && operation->plain_forward);
+        if (!adds || !node->input_gradients[i] || node->accumulate[i] != 0 || tape->dry) continue;
+        memset(node->input_gradients[i], 0, bytes_of(node->inputs[i]));
+        node->accumulate[i] = 1;
+    }
 }
 
 void tape_begin_gradients(Tape *tape) {
@@ -327,12 +347,9 @@ static void backward_node(Tape *tape, Node *node) {
     node->output_gradient = node->output->gradient->data;
     for (int i = 0; i < node->input_count; i++)
         if (operation->passes_gradient & 1u << i) pass_gradient(tape, node, node->inputs[i]);
-    for (int i = 0; i < node->input_count; i++) {
+    for (int i = 0; i < node->input_count; i++)
         if (operation->backward_reads & 1u << i) ensure_values(tape, node->inputs[i]);
-        node->input_gradients[i] = operation->passes_gradient & 1u << i
-                                       ? NULL
-                                       : tape_gradient(tape, node->inputs[i], &node->accumulate[i]);
-    }
+    open_gradients(tape, node);
     if (operation->backward) run(tape, node, true);
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i]->transient) release(tape, node->inputs[i]);

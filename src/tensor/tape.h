@@ -38,12 +38,18 @@ typedef struct Operation {
     OperationKind kind;
     unsigned backward_reads;  /* bit i: backward reads the values of inputs[i] */
     unsigned passes_gradient; /* bit i: d/d inputs[i] is d/d output itself; the tape handles it */
+    unsigned adds_gradient; /* bit i: backward only adds to d/d inputs[i], which the tape zeroes */
+    bool gradient_in_forward; /* forward writes the gradients of its inputs; there is no backward */
     int64_t (*units)(const Node *node);                  /* NULL: 1 */
     int64_t (*scratch)(const Node *node, bool backward); /* reals a thread needs; NULL: none */
     int64_t (*flops)(
         const Node *node); /* of the products in forward, 2 per multiply-add; or NULL */
     void (*forward)(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch);
     void (*backward)(Tape *tape, Node *node, int64_t begin, int64_t end, real *scratch);
+    /* The same as definitions in loops (tensor/plain/), over all units at once; plain_backward adds to
+     * all gradients. NULL: forward and backward are such loops themselves. */
+    void (*plain_forward)(const Node *node);
+    void (*plain_backward)(const Node *node);
     bool backward_splits; /* units may run backward at the same time (no shared weight gradient) */
 } Operation;
 
@@ -61,8 +67,8 @@ struct Node {
     bool kept_resident; /* the arena holds it (in a dry run without an address) */
     int64_t segment;    /* index of the recomputed segment it belongs to, or -1 */
 
-    /* During backward: the output's gradient, and for each input where its part goes (NULL: nobody
-     * wants it) and whether to add to what is there (1) or to overwrite it (0). */
+    /* During backward: the output's gradient, and for each input where its part goes (NULL: no
+     * gradient is required) and whether to add to what is there (1) or to overwrite it (0). */
     const real *output_gradient;
     real *input_gradients[NODE_MAX_INPUTS];
     real accumulate[NODE_MAX_INPUTS];
@@ -72,7 +78,7 @@ struct Tape {
     /* Settings, by the owner, before the first operation. */
     bool recording;      /* keep nodes for tape_backward */
     bool dry;            /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
-    bool plain;          /* use the definitions in tensor/plain/ */
+    bool plain;          /* compute with the definitions in tensor/plain/ */
     bool recompute;      /* segments keep only their input and output for backward */
     bool find_nonfinite; /* stop noting at the first output that holds a NaN or infinity */
     real *gradients;     /* flat buffer of the parameters' gradients, or NULL: none wanted */
@@ -147,14 +153,11 @@ void tape_begin_gradients(Tape *tape);
 /* Sets the gradients of the parameters nobody wrote to zero; `parameters` are those the model uses. */
 void tape_end_gradients(Tape *tape, Tensor *const *parameters, int64_t count);
 
-/* Runs backward from the recorded nodes. The gradients of the outputs that start it must be there:
+/* Runs backward from the recorded nodes. The gradients that start it must be there: the forward of
  * head_loss writes that of its input, tests use tape_seed_gradient. */
 void tape_backward(Tape *tape);
 /* Sets the gradient of an activation to `values` (same size) before tape_backward. */
 void tape_seed_gradient(Tape *tape, Tensor *x, const real *values);
-/* For operations: the place where the gradient of x is to be written now, NULL when nobody wants it;
- * *accumulate is 1 when something is there already that must be added to, else 0. */
-real *tape_gradient(Tape *tape, Tensor *x, real *accumulate);
 
 /* Forgets all nodes and activations; keeps the memory for the next pass. */
 void tape_reset(Tape *tape);

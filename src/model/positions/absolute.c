@@ -167,8 +167,6 @@ static void rows_backward(Tape *tape, Node *node, int64_t begin, int64_t end, re
     const AbsoluteState *state = options->state;
     real *dtrained = node->input_gradients[0];
     if (!dtrained) return;
-    if (node->accumulate[0] == 0)
-        memset(dtrained, 0, (size_t)tensor_size(state->trained) * sizeof(real));
     int64_t C = tensor_columns(node->output);
     for (int64_t t = begin; t < end; t++) {
         const real *dp = node->output_gradient + t * C;
@@ -188,6 +186,7 @@ static const Operation rows_operation = {
     .name = "positions",
     .kind = KIND_OTHER,
     .backward_reads = 1u << 0,
+    .adds_gradient = 1u << 0,
     .units = rows_units,
     .scratch = rows_scratch,
     .forward = rows_forward,
@@ -216,8 +215,6 @@ static void inject_backward(Tape *tape, Node *node, int64_t begin, int64_t end, 
     int64_t T = node->inputs[1]->shape[0], C = node->inputs[1]->shape[1];
     const real *g = node->input_count > 2 ? node->inputs[2]->data : NULL;
     real *dp = node->input_gradients[1], *dg = node->input_gradients[2];
-    if (dp && node->accumulate[1] == 0) memset(dp, 0, (size_t)(T * C) * sizeof(real));
-    if (g && dg && node->accumulate[2] == 0) memset(dg, 0, (size_t)C * sizeof(real));
     for (int64_t n = begin; n < end; n++) {
         const real *dy = node->output_gradient + n * C, *p = node->inputs[1]->data + n % T * C;
         for (int64_t c = 0; dp && c < C; c++) dp[n % T * C + c] += g ? g[c] * dy[c] : dy[c];
@@ -230,6 +227,7 @@ static const Operation inject_operation = {
     .kind = KIND_OTHER,
     .backward_reads = 1u << 1 | 1u << 2,
     .passes_gradient = 1u << 0,
+    .adds_gradient = 1u << 1 | 1u << 2,
     .units = rows_units,
     .forward = inject_forward,
     .backward = inject_backward,
@@ -249,12 +247,9 @@ static void concat_backward(Tape *tape, Node *node, int64_t begin, int64_t end, 
     (void)tape, (void)scratch;
     int64_t T = node->inputs[1]->shape[0], C = node->inputs[1]->shape[1];
     real *dx = node->input_gradients[0], *dp = node->input_gradients[1];
-    real keep = node->accumulate[0];
-    if (dp && node->accumulate[1] == 0) memset(dp, 0, (size_t)(T * C) * sizeof(real));
     for (int64_t n = begin; n < end; n++) {
         const real *dy = node->output_gradient + n * 2 * C;
-        for (int64_t c = 0; dx && c < C; c++)
-            dx[n * C + c] = (keep == 0 ? 0 : dx[n * C + c]) + dy[c];
+        for (int64_t c = 0; dx && c < C; c++) dx[n * C + c] += dy[c];
         for (int64_t c = 0; dp && c < C; c++) dp[n % T * C + c] += dy[C + c];
     }
 }
@@ -262,6 +257,7 @@ static void concat_backward(Tape *tape, Node *node, int64_t begin, int64_t end, 
 static const Operation concat_operation = {
     .name = "append positions",
     .kind = KIND_OTHER,
+    .adds_gradient = 1u << 0 | 1u << 1,
     .units = rows_units,
     .forward = concat_forward,
     .backward = concat_backward,
