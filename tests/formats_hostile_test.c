@@ -291,7 +291,7 @@ static void damage(int format, const char *name) {
         ModelFile got = {0};
         uint8_t *part = malloc(cut ? cut : 1);
         memcpy(part, whole, cut);
-        if (model_formats[format]->parse(&got, part, cut, "x", &error))
+        if (model_formats[format]->parse(&got, part, cut, "x", NULL, &error))
             fail_msg("%s: read when cut to %zu of %zu bytes", name, cut, size);
         model_file_free(&got);
         free(part);
@@ -302,7 +302,7 @@ static void damage(int format, const char *name) {
         uint8_t before = whole[at];
         whole[at] = (uint8_t)(draw >> 40);
         ModelFile got = {0};
-        model_formats[format]->parse(&got, whole, size, "x", &error);
+        model_formats[format]->parse(&got, whole, size, "x", NULL, &error);
         model_file_free(&got);
         whole[at] = before;
     }

@@ -64,11 +64,20 @@ static const ModelFormat *detect(const char *path, Error *error) {
     return format;
 }
 
+static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
+    MappedFile map;
+    if (file->format->read) return file->format->read(file, path, tokenizer, error);
+    if (!file_map(&map, path, error)) return false;
+    bool read = file->format->parse(file, map.data, map.size, path, tokenizer, error);
+    file_unmap(&map);
+    return read;
+}
+
 bool model_file_read(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
     *file = (ModelFile){.format = detect(path, error)};
     if (!file->format) return false;
     file->path = string_copy(path);
-    bool read = file->format->read(file, path, tokenizer, error);
+    bool read = read_model(file, path, tokenizer, error);
     int64_t size = model_tokenizer_size(&file->tokenizer);
     if (read && size > file->model->config.vocab_size)
         read = error_set(error,

@@ -34,12 +34,13 @@ typedef struct ModelFormat {
     bool is_directory;  /* `write` fills one that exists already, under a temporary name */
     bool has_f16;       /* `write` heeds `half` */
     bool (*detect)(const ModelClues *clues);
-    /* Fills file->model and file->tokenizer; file->path is set. `tokenizer` (or NULL) is a path to use in
-     * place of the model's own. On error the caller frees what `file` has got so far. */
+    /* Fills file->model and file->tokenizer. `tokenizer` (or NULL) is a path to use in place of the model's
+     * own. On error the caller frees what `file` has got so far. Formats of one file have `parse`, which
+     * gets its bytes (`path` stands for it in messages; file->path is NULL when there is no file); the
+     * others have `read`. */
     bool (*read)(ModelFile *file, const char *path, const char *tokenizer, Error *error);
-    /* The same from memory, without a tokenizer in another file; `path` stands for the file. NULL for
-     * directories. */
-    bool (*parse)(ModelFile *file, const void *data, size_t size, const char *path, Error *error);
+    bool (*parse)(ModelFile *file, const void *data, size_t size, const char *path,
+                  const char *tokenizer, Error *error);
     /* Whether the format can hold the model; NULL: always. */
     bool (*check)(const ModelFile *file, const char *path, bool half, Error *error);
     bool (*write)(ModelFile *file, const char *path, bool half, Error *error);

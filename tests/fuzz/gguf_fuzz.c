@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
               "outside");
     }
     gguf_close(&gguf);
-    gguf_format.parse(&file, data, size, "x.gguf", &error);
+    gguf_format.parse(&file, data, size, "x.gguf", NULL, &error);
     use_tokenizer(&file.tokenizer);
     model_file_free(&file);
     return 0;

@@ -31,7 +31,7 @@ static void use_tokenizer(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ModelFile file = {0};
     Error error = {""};
-    if (!llama2c_format.parse(&file, data, size, "x.bin", &error))
+    if (!llama2c_format.parse(&file, data, size, "x.bin", NULL, &error))
         check(error.message[0] && !strpbrk(error.message, "\r\n"), "not one line");
     model_file_free(&file);
     use_tokenizer(data, size);

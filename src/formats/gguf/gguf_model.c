@@ -61,17 +61,10 @@ static bool read_gguf(ModelFile *file, const Gguf *gguf, const char *path, const
     return true;
 }
 
-static bool parse(ModelFile *file, const void *data, size_t size, const char *path, Error *error) {
+static bool parse(ModelFile *file, const void *data, size_t size, const char *path,
+                  const char *tokenizer, Error *error) {
     Gguf gguf;
     if (!gguf_parse(&gguf, data, size, path, error)) return false;
-    bool good = read_gguf(file, &gguf, path, NULL, error);
-    gguf_close(&gguf);
-    return good;
-}
-
-static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
-    Gguf gguf;
-    if (!gguf_open(&gguf, path, error)) return false;
     bool good = read_gguf(file, &gguf, path, tokenizer, error);
     gguf_close(&gguf);
     return good;
@@ -158,7 +151,6 @@ const ModelFormat gguf_format = {.name = "gguf",
                                  .ending = ".gguf",
                                  .has_f16 = true,
                                  .detect = detect,
-                                 .read = read_model,
                                  .parse = parse,
                                  .check = check,
                                  .write = write_model};

@@ -101,7 +101,8 @@ static void find_tokenizer(ModelFile *file) {
     free(directory);
 }
 
-static bool parse(ModelFile *file, const void *data, size_t size, const char *name, Error *error) {
+static bool parse(ModelFile *file, const void *data, size_t size, const char *name,
+                  const char *tokenizer, Error *error) {
     ModelConfig config;
     if (!read_config(data, size, &config, name, error)) return false;
     file->model = model_create(&config, true, error);
@@ -117,22 +118,11 @@ static bool parse(ModelFile *file, const void *data, size_t size, const char *na
         at += 4 * tensor.count;
     }
     free(order);
-    return true;
-}
-
-static bool read_model(ModelFile *file, const char *path, const char *tokenizer, Error *error) {
-    MappedFile map;
-    if (!file_map(&map, path, error)) return false;
-    bool good = parse(file, map.data, map.size, path, error);
-    file_unmap(&map);
-    if (!good) return false;
-    if (!tokenizer) {
+    if (tokenizer)
+        file->tokenizer.pieces = llama2c_tokenizer_read(tokenizer, config.vocab_size, error);
+    else if (file->path)
         find_tokenizer(file);
-        return true;
-    }
-    file->tokenizer.pieces =
-        llama2c_tokenizer_read(tokenizer, file->model->config.vocab_size, error);
-    return file->tokenizer.pieces != NULL;
+    return !tokenizer || file->tokenizer.pieces;
 }
 
 /* ---- writing: byte-level BPE as scored pieces ---- */
@@ -331,7 +321,6 @@ static bool detect(const ModelClues *clues) {
 const ModelFormat llama2c_format = {.name = "llama2c",
                                     .ending = ".bin",
                                     .detect = detect,
-                                    .read = read_model,
                                     .parse = parse,
                                     .check = check,
                                     .write = write_model};
