@@ -16,10 +16,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "pictures/axis.h"
-#include "pictures/csv.h"
 #include "pictures/heat_map.h"
 #include "pictures/loss_chart.h"
 #include "pictures/svg_chart.h"
+#include "pictures/table.h"
 
 static char folder[64];
 static char paths[8][96];
@@ -132,6 +132,14 @@ static void ranges_of_awkward_data(void **state) {
 
 /* ---- line charts ---- */
 
+/* The text of an SVG with one chart. */
+static char *chart_text(const Chart *chart) {
+    Error error;
+    const char *path = in_folder("chart.svg");
+    if (!svg_chart_write(path, chart, 1, &error)) fail_msg("%s", error.message);
+    return content(path);
+}
+
 static void chart_is_well_formed_whatever_the_names(void **state) {
     (void)state;
     Error error;
@@ -161,16 +169,15 @@ static void chart_is_well_formed_whatever_the_names(void **state) {
 
 static void chart_has_gaps_where_values_are_missing(void **state) {
     (void)state;
-    Error error;
     double y[] = {1, 2, NAN, 4, INFINITY, 6, 7, -1, 9};
     ChartSeries series = {.name = "s", .y = y, .count = 9};
     Chart chart = {.series = &series, .series_count = 1};
-    char *text = svg_chart_text("chart", &chart, 1, &error);
+    char *text = chart_text(&chart);
     assert_int_equal(occurrences(text, "<polyline"), 3); /* 1 2 | 4 | 6 7 −1 9 */
     assert_int_equal(occurrences(text, "<circle"), 1);   /* 4 stands alone */
     free(text);
     chart.y.logarithmic = true; /* then −1 is one more gap, and 9 stands alone too */
-    text = svg_chart_text("chart", &chart, 1, &error);
+    text = chart_text(&chart);
     assert_int_equal(occurrences(text, "<polyline"), 4);
     assert_int_equal(occurrences(text, "<circle"), 2);
     assert_null(strstr(text, "nan"));
@@ -180,11 +187,10 @@ static void chart_has_gaps_where_values_are_missing(void **state) {
 
 static void chart_points_are_where_they_belong(void **state) {
     (void)state;
-    Error error;
     double x[] = {0, 10}, y[] = {0, 1};
     ChartSeries series = {.name = "s", .x = x, .y = y, .count = 2, .points = true};
     Chart chart = {.series = &series, .series_count = 1, .width = 500, .height = 300};
-    char *text = svg_chart_text("chart", &chart, 1, &error);
+    char *text = chart_text(&chart);
     double cx[2], cy[2];
     const char *at = text;
     for (int i = 0; i < 2; i++) {
@@ -199,14 +205,13 @@ static void chart_points_are_where_they_belong(void **state) {
 
 static void chart_thins_long_series_but_keeps_the_peaks(void **state) {
     (void)state;
-    Error error;
     int64_t count = 200000;
     double *y = allocate_zeroed(count, sizeof *y);
     y[123456] = 1;
     y[123450] = -1;
     ChartSeries series = {.name = "s", .y = y, .count = count};
     Chart chart = {.series = &series, .series_count = 1};
-    char *text = svg_chart_text("chart", &chart, 1, &error);
+    char *text = chart_text(&chart);
     assert_true(strlen(text) < 60000);
     assert_non_null(strstr(text, ",30.6 ")); /* y of 1, and of −1 */
     assert_non_null(strstr(text, ",395.4 "));
@@ -249,7 +254,7 @@ static void nothing_to_draw_is_an_error_and_no_file(void **state) {
     chart.series_count = 1;
     chart.y.logarithmic = true;
     assert_false(svg_chart_write(path, &chart, 1, &error));
-    chart = (Chart){.groups = (const char *const[]){"a", "b"},
+    chart = (Chart){.groups = (char *[]){"a", "b"},
                     .group_count = 2,
                     .series = &(ChartSeries){.name = "s", .y = y, .count = 2},
                     .series_count = 1};
@@ -263,7 +268,7 @@ static void nothing_to_draw_is_an_error_and_no_file(void **state) {
 static void bars_stand_on_zero(void **state) {
     (void)state;
     Error error;
-    const char *groups[] = {"one & two", "three", "four"};
+    char *groups[] = {"one & two", "three", "four"};
     const ChartSeries series[] = {{.name = "1\xc3\x97", .y = (double[]){1, 2, 0.5}, .count = 3},
                                   {.name = "<2>", .y = (double[]){-1, NAN, 0.25}, .count = 3}};
     Chart chart = {.title = "t",
@@ -300,12 +305,11 @@ static void bars_stand_on_zero(void **state) {
 
 static void same_chart_gives_same_bytes(void **state) {
     (void)state;
-    Error error;
     double y[] = {3, 1, 4, 1, 5};
     ChartSeries series = {.name = "s", .y = y, .count = 5};
     Chart chart = {.title = "t", .series = &series, .series_count = 1};
-    char *first = svg_chart_text("a", &chart, 1, &error);
-    char *second = svg_chart_text("b", &chart, 1, &error);
+    char *first = chart_text(&chart);
+    char *second = chart_text(&chart);
     assert_string_equal(first, second);
     free(first);
     free(second);
@@ -485,7 +489,7 @@ static void panels_with_scales_of_their_own(void **state) {
                    .columns = 2,
                    .values = values,
                    .panel_count = 2,
-                   .panel_titles = (const char *const[]){"weak", "strong"}};
+                   .panel_titles = (char *[]){"weak", "strong"}};
     char *svg = map_text(&map);
     assert_int_equal(occurrences(svg, "base64,"), 4);
     for (int i = 0; i < 4; i += 2) {
@@ -505,7 +509,7 @@ static void constant_tiny_and_huge_matrices(void **state) {
     double one[] = {3.5}, same[] = {2, 2, 2, 2}, none[] = {NAN, NAN, INFINITY, -INFINITY};
     double huge[] = {-1.7e308, 1.7e308, 0, 1};
     struct {
-        const double *values;
+        double *values;
         int64_t rows, columns;
         double share; /* of the colour of the first cell; NaN: grey */
     } cases[] = {{one, 1, 1, 0.5}, {same, 2, 2, 0.5}, {none, 2, 2, NAN}, {huge, 2, 2, 0}};
@@ -564,8 +568,8 @@ static void panels_share_axes_and_colour_bar(void **state) {
     (void)state;
     double values[5 * 4];
     for (int i = 0; i < 20; i++) values[i] = i < 4 ? 0 : i < 8 || i >= 16 ? 1 : NAN;
-    const char *titles[] = {"a", "b", "c", "d", "e"};
-    const char *tokens[] = {"the", " cat\n"};
+    char *titles[] = {"a", "b", "c", "d", "e"};
+    char *tokens[] = {"the", " cat\n"};
     HeatMap map = {.title = "panels",
                    .bar_title = "weight",
                    .x = {.title = "key", .labels = tokens},
@@ -601,22 +605,39 @@ static void panels_share_axes_and_colour_bar(void **state) {
 
 /* ---- tables ---- */
 
-static void csv_keeps_the_numbers(void **state) {
+static void tables_keep_the_numbers(void **state) {
     (void)state;
     Error error;
-    double values[] = {1, NAN, 0.1, -2e-7, 1.0 / 3, 1e300};
-    const char *columns[] = {"a,b", "say \"x\"", "c"};
-    const char *path = in_folder("m.csv");
-    assert_true(csv_write_matrix(path, values, 2, 3, NULL, columns, &error));
-    char *text = content(path);
-    assert_string_equal(text,
-                        ",\"a,b\",\"say \"\"x\"\"\",c\n0,1,,0.1\n1,-2e-07,0.333333333,1e+300\n");
-    free(text);
-    const double *series[] = {values, values + 3};
-    assert_true(csv_write_columns(path, columns + 1, series, 2, 2, &error));
-    text = content(path);
-    assert_string_equal(text, "\"say \"\"x\"\"\",c\n1,-2e-07\n,0.333333333\n");
-    free(text);
+    const double values[3][2] = {{1, -2e-7}, {NAN, 1.0 / 3}, {0.1, 1e300}};
+    const char *names[] = {"a,b", "say \"x\"", "c"};
+    Table table = {.rows = 2}, read;
+    for (int n = 0; n < 3; n++)
+        memcpy(table_add(&table, string_copy(names[n])), values[n], sizeof values[n]);
+    const char *path = in_folder("t.csv");
+    for (int named = 0; named < 2; named++) {
+        assert_true(table_write(&table, path, &error));
+        char *text = content(path);
+        assert_string_equal(
+            text, named
+                      ? ",\"a,b\",\"say \"\"x\"\"\",c\n0,1,,0.1\n\"1,\",-2e-07,0.333333333,1e+300\n"
+                      : "\"a,b\",\"say \"\"x\"\"\",c\n1,,0.1\n-2e-07,0.333333333,1e+300\n");
+        free(text);
+        if (!table_read(&read, path, named, &error)) fail_msg("%s", error.message);
+        assert_int_equal(read.rows, 2);
+        assert_int_equal(read.columns, 3);
+        for (int n = 0; n < 3; n++) {
+            assert_string_equal(read.series[n].name, names[n]);
+            assert_true(fabs(read.series[n].y[1] / values[n][1] - 1) < 1e-8);
+        }
+        assert_true(isnan(read.series[1].y[0]));
+        if (named) assert_string_equal(read.row_names[1], "1,");
+        table_free(&read);
+        if (named) break;
+        table.row_names = allocate(2, sizeof *table.row_names);
+        table.row_names[0] = string_copy("0");
+        table.row_names[1] = string_copy("1,");
+    }
+    table_free(&table);
 }
 
 int main(void) {
@@ -640,7 +661,7 @@ int main(void) {
         cmocka_unit_test(pictures_have_a_sensible_size),
         cmocka_unit_test(long_matrices_are_averaged),
         cmocka_unit_test(panels_share_axes_and_colour_bar),
-        cmocka_unit_test(csv_keeps_the_numbers),
+        cmocka_unit_test(tables_keep_the_numbers),
     };
     return cmocka_run_group_tests(tests, folder_create, folder_remove);
 }

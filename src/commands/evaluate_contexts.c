@@ -9,8 +9,7 @@
 #include "base/parallel.h"
 #include "commands/logits.h"
 #include "formats/model_weights.h"
-#include "pictures/csv.h"
-#include "pictures/svg_chart.h"
+#include "pictures/table.h"
 #include "training/run_directory.h"
 #include "training/train_config.h"
 
@@ -128,38 +127,30 @@ static void print_positions(const Column *columns, int64_t count, int64_t longes
 static bool draw(const ContextStudy *study, const Column *columns, int64_t count, int64_t longest,
                  Error *error) {
     int64_t stretch = longest > 64 ? longest / 64 : 1, points = (longest + stretch - 1) / stretch;
-    ChartSeries *series = allocate((size_t)count, sizeof *series);
-    double **values = allocate((size_t)count + 1, sizeof *values);
-    char **names = allocate((size_t)count + 1, sizeof *names);
-    for (int64_t i = 0; i <= count; i++) {
-        values[i] = allocate((size_t)points, sizeof(double));
-        names[i] = i ? string_format("context %lld", (long long)columns[i - 1].T)
-                     : string_copy("position");
+    Table table = {.rows = points};
+    double *position = table_add(&table, string_copy("position"));
+    for (int64_t p = 0; p < points; p++)
+        position[p] = (double)(p * stretch) + (double)(stretch - 1) / 2;
+    for (int64_t i = 0; i < count; i++) {
+        double *losses = table_add(&table, string_format("context %lld", (long long)columns[i].T));
         for (int64_t p = 0; p < points; p++)
-            values[i][p] = i ? mean_loss(&columns[i - 1], p * stretch, (p + 1) * stretch)
-                             : (double)(p * stretch) + (double)(stretch - 1) / 2;
-        if (i) series[i - 1] = (ChartSeries){names[i], values[0], values[i], points, false};
+            losses[p] = mean_loss(&columns[i], p * stretch, (p + 1) * stretch);
     }
     const ChartMarker marker = {(double)study->model->config.context_length, true,
                                 "trained length"};
     const Chart chart = {.title = study->title,
                          .x = {.title = "position in the window"},
                          .y = {.title = "loss (nats a token)"},
-                         .series = series,
+                         .series = table.series + 1,
                          .series_count = (int)count,
                          .markers = &marker,
                          .marker_count = marker.value < (double)longest};
     char *svg = path_join(study->folder, "context.svg");
     char *csv = path_join(study->folder, "context.csv");
     bool written = directory_create(study->folder, error) &&
-                   svg_chart_write(svg, &chart, 1, error) &&
-                   csv_write_columns(csv, (const char *const *)names, (const double *const *)values,
-                                     count + 1, points, error);
+                   svg_chart_write(svg, &chart, 1, error) && table_write(&table, csv, error);
     if (written) printf("\n%s shows the loss by position\n", svg);
-    for (int64_t i = 0; i <= count; i++) free(values[i]), free(names[i]);
-    free(values);
-    free(names);
-    free(series);
+    table_free(&table);
     free(svg);
     free(csv);
     return written;

@@ -47,9 +47,9 @@ typedef struct Axis {
     const char *title; /* NULL: none */
     Range range;       /* widened */
     bool logarithmic;
-    double start, end;        /* pixels where range.low and range.high are */
-    Ticks ticks;              /* unless there are names: */
-    const char *const *names; /* of the values 0, 1, 2, …; NULL: numbers */
+    double start, end;  /* pixels where range.low and range.high are */
+    Ticks ticks;        /* unless there are names: */
+    char *const *names; /* of the values 0, 1, 2, …; NULL: numbers */
     int64_t name_count;
 } Axis;
 

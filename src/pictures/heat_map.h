@@ -19,10 +19,9 @@ typedef enum HeatColors {
 } HeatColors;
 
 typedef struct HeatAxis {
-    const char *title; /* NULL: none */
-    const char *const
-        *labels;  /* one per column or row, such as the tokens of a sentence; or NULL: */
-    double first; /* cell n stands for the number first + n */
+    const char *title;   /* NULL: none */
+    char *const *labels; /* one per column or row, such as the tokens of a sentence; or NULL: */
+    double first;        /* cell n stands for the number first + n */
 } HeatAxis;
 
 typedef struct HeatMap {
@@ -35,10 +34,10 @@ typedef struct HeatMap {
     bool limited;
     double low, high;
     int64_t rows, columns;
-    const double *values; /* [panel][rows][columns]; what is not finite is drawn in grey */
+    double *values; /* [panel][rows][columns]; what is not finite is drawn in grey */
     int64_t panel_count;
-    int64_t panels_per_row;          /* 0: about as many as there are rows of panels */
-    const char *const *panel_titles; /* NULL with one panel */
+    int64_t panels_per_row; /* 0: about as many as there are rows of panels */
+    char **panel_titles;    /* NULL with one panel */
 } HeatMap;
 
 /* Writes the picture, about 600 to 1000 pixels on its longer side. A matrix with more than about a

@@ -13,7 +13,7 @@ static const char *frame_color = "#888888", *marker_color = "#666666";
 
 /* Where things are: the data area inside a picture, and the axes along it. */
 typedef struct Plot {
-    double width, height;            /* of the chart, in pixels */
+    double width, end;               /* of the chart: its right and lower edges, in pixels */
     double left, top, right, bottom; /* of the data area */
     Axis x, y;
 } Plot;
@@ -90,13 +90,12 @@ static bool plot_prepare(Plot *plot, const Chart *chart, double top_edge) {
                          .range = axis_range(&chart->y, y, chart->groups ? 0.06 : 0.04),
                          .logarithmic = chart->y.logarithmic}};
     plot->width = chart->width ? chart->width : 800;
-    plot->height = chart->height ? chart->height : 440;
     plot->top = top_edge + (chart->title ? 42 : 16);
     plot->right = plot->width - 22 - legend;
     double below = axis_room_below(&plot->x, (plot->right - 70) / fmax(chart->group_count, 1));
-    double least = fmax(legend > 0 ? chart->series_count * legend_row : 0, 120);
-    plot->height = fmax(plot->height, plot->top - top_edge + least + below);
-    plot->bottom = top_edge + plot->height - below;
+    double least = plot->top + fmax(legend > 0 ? chart->series_count * legend_row : 0, 120);
+    plot->bottom = fmax(top_edge + (chart->height ? chart->height : 440) - below, least);
+    plot->end = plot->bottom + below;
     axis_place(&plot->y, plot->bottom, plot->top, 32);
     plot->left = axis_room_left(&plot->y);
     plot->right = fmax(plot->right, plot->left + 100);
@@ -261,44 +260,34 @@ static void draw_chart(FILE *out, const Plot *plot, const Chart *chart) {
     draw_legend(out, plot, chart);
 }
 
-/* ---- the public functions ---- */
+/* ---- the picture ---- */
 
-char *svg_chart_text(const char *name, const Chart *charts, int count, Error *error) {
-    Plot *plots = allocate_zeroed(count, sizeof *plots);
-    double width = 0, height = 0;
-    for (int i = 0; i < count; i++) {
-        if (!plot_prepare(&plots[i], &charts[i], height)) {
-            error_set(error,
-                      "%s: nothing to draw: no series of the chart \"%s\" has a point with "
-                      "finite numbers%s",
-                      name, charts[i].title ? charts[i].title : "",
-                      charts[i].y.logarithmic ? " above 0" : "");
-            free(plots);
-            return NULL;
-        }
-        width = fmax(width, plots[i].width);
-        height += plots[i].height;
-    }
+static bool plots_prepare(Plot *plots, const char *path, const Chart *charts, int count,
+                          Error *error) {
+    for (int i = 0; i < count; i++)
+        if (!plot_prepare(&plots[i], &charts[i], i ? plots[i - 1].end : 0))
+            return error_set(error,
+                             "%s: nothing to draw: no series of the chart \"%s\" has a point with "
+                             "finite numbers%s",
+                             path, charts[i].title ? charts[i].title : "",
+                             charts[i].y.logarithmic ? " above 0" : "");
     plots_align(plots, count);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) {
-        error_set(error, "%s: no memory for the picture", name);
-        free(plots);
-        return NULL;
-    }
-    svg_begin(out, width, height);
-    for (int i = 0; i < count; i++) draw_chart(out, &plots[i], &charts[i]);
-    svg_end(out);
-    fclose(out);
-    free(plots);
-    return text;
+    return true;
 }
 
 bool svg_chart_write(const char *path, const Chart *charts, int count, Error *error) {
-    char *text = svg_chart_text(path, charts, count, error);
-    bool done = text && file_write(path, text, strlen(text), error);
-    free(text);
+    Plot *plots = allocate_zeroed((size_t)count, sizeof *plots);
+    FileWriter writer;
+    bool done =
+        plots_prepare(plots, path, charts, count, error) && file_writer_open(&writer, path, error);
+    if (done) {
+        double width = 0;
+        for (int i = 0; i < count; i++) width = fmax(width, plots[i].width);
+        svg_begin(writer.stream, width, plots[count - 1].end);
+        for (int i = 0; i < count; i++) draw_chart(writer.stream, &plots[i], &charts[i]);
+        svg_end(writer.stream);
+        done = file_writer_commit(&writer, NULL, error);
+    }
+    free(plots);
     return done;
 }

@@ -9,9 +9,9 @@
 #include "base/error.h"
 
 typedef struct ChartSeries {
-    const char *name; /* for the legend */
-    const double *x;  /* NULL: 0, 1, 2, … */
-    const double *y;
+    char *name;      /* for the legend */
+    const double *x; /* NULL: 0, 1, 2, … */
+    double *y;
     int64_t count; /* a point that is not finite, or not above 0 on a logarithmic axis, is a gap */
     bool points;   /* also draw each point; without it only points with no neighbour are drawn */
 } ChartSeries;
@@ -37,14 +37,12 @@ typedef struct Chart {
     int width, height; /* pixels; 0: 800 and 440 */
     /* NULL: lines. Otherwise names of groups of bars: group g has a bar from 0 to y[g] for each series,
      * for instance one group per scheme and in it one bar per context length. */
-    const char *const *groups;
+    char *const *groups;
     int group_count;
 } Chart;
 
 /* Writes charts below each other into one file. Errors: no series, or none of its points can be
  * drawn (then no file is written); or the file cannot be written. */
 bool svg_chart_write(const char *path, const Chart *charts, int count, Error *error);
-/* The same as text, which the caller frees; NULL on error. `name` stands for it in messages. */
-char *svg_chart_text(const char *name, const Chart *charts, int count, Error *error);
 
 #endif

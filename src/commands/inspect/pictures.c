@@ -4,93 +4,70 @@
 
 #include "base/file.h"
 #include "base/printable.h"
-#include "pictures/csv.h"
 
-/* The two files of a picture. */
-typedef struct Output {
-    char *title, *svg, *csv;
-} Output;
-
-static bool output_begin(Output *output, const InspectSubject *subject, const char *name,
-                         const char *what, Error *error) {
-    char *svg = string_format("%s.svg", name), *csv = string_format("%s.csv", name);
-    *output = (Output){string_format("%s: %s", subject->title, what),
-                       path_join(subject->folder, svg), path_join(subject->folder, csv)};
+/* Draws the map, or if it is NULL the charts; writes the table unless it is NULL. */
+static bool draw(const InspectSubject *subject, const char *name, const char *what, HeatMap *map,
+                 Chart *charts, int count, const Table *table, Error *error) {
+    char *base = path_join(subject->folder, name);
+    char *svg = string_format("%s.svg", base), *csv = string_format("%s.csv", base);
+    char *title = string_format("%s: %s", subject->title, what);
+    *(map ? &map->title : &charts[0].title) = title;
+    bool drawn =
+        directory_create(subject->folder, error) &&
+        (map ? heat_map_write(svg, map, error) : svg_chart_write(svg, charts, count, error)) &&
+        (!table || table_write(table, csv, error));
+    if (drawn) print_line(stdout, "%-44s %s", svg, what);
+    free(base);
     free(svg);
     free(csv);
-    return directory_create(subject->folder, error);
+    free(title);
+    return drawn;
 }
 
-static bool output_end(Output *output, bool written, const char *what) {
-    if (written) print_line(stdout, "%-44s %s", output->svg, what);
-    free(output->title);
-    free(output->svg);
-    free(output->csv);
-    return written;
+double *map_add(HeatMap *map, char *title) {
+    size_t n = (size_t)map->panel_count++, size = (size_t)(map->rows * map->columns);
+    map->values = reallocate(map->values, (n + 1) * size, sizeof *map->values);
+    if (title) {
+        map->panel_titles = reallocate(map->panel_titles, n + 1, sizeof *map->panel_titles);
+        map->panel_titles[n] = title;
+    }
+    return map->values + n * size;
 }
 
-/* ---- maps ---- */
-
-static bool write_numbers(const char *path, const HeatMap *map, Error *error) {
+static Table table_of(const HeatMap *map) {
     int64_t rows = map->panel_count * map->rows;
-    char **names = allocate((size_t)rows, sizeof *names);
+    Table table = {.rows = rows, .row_names = allocate((size_t)rows, sizeof *table.row_names)};
     for (int64_t n = 0; n < rows; n++) {
         int64_t i = n % map->rows;
         char *label = map->y.labels ? string_copy(map->y.labels[i])
                                     : string_format("%g", map->y.first + (double)i);
-        const char *panel = map->panel_titles ? map->panel_titles[n / map->rows] : NULL;
-        names[n] = panel ? string_format("%s: %s", panel, label) : string_copy(label);
+        table.row_names[n] = map->panel_titles
+                                 ? string_format("%s: %s", map->panel_titles[n / map->rows], label)
+                                 : string_copy(label);
         free(label);
     }
-    bool written = csv_write_matrix(path, map->values, rows, map->columns,
-                                    (const char *const *)names, map->x.labels, error);
-    for (int64_t n = 0; n < rows; n++) free(names[n]);
-    free(names);
-    return written;
+    for (int64_t j = 0; j < map->columns; j++) {
+        double *column = table_add(&table, map->x.labels ? string_copy(map->x.labels[j])
+                                                         : string_format("%lld", (long long)j));
+        for (int64_t n = 0; n < rows; n++) column[n] = map->values[n * map->columns + j];
+    }
+    return table;
 }
 
 bool inspect_draw_map(const InspectSubject *subject, const char *name, const char *what,
-                      HeatMap map, bool numbers, Error *error) {
-    Output output;
-    bool written = output_begin(&output, subject, name, what, error);
-    map.title = output.title;
-    if (map.panel_count == 0) map.panel_count = 1;
-    written = written && heat_map_write(output.svg, &map, error) &&
-              (!numbers || write_numbers(output.csv, &map, error));
-    return output_end(&output, written, what);
-}
-
-/* ---- curves ---- */
-
-double *curves_add(Curves *curves, const char *name) {
-    size_t n = (size_t)curves->count++;
-    curves->names = reallocate(curves->names, n + 1, sizeof *curves->names);
-    curves->values = reallocate(curves->values, n + 1, sizeof *curves->values);
-    curves->series = reallocate(curves->series, n + 1, sizeof *curves->series);
-    curves->names[n] = string_copy(name);
-    curves->values[n] = allocate((size_t)curves->rows, sizeof(double));
-    curves->series[n] = (ChartSeries){.name = curves->names[n],
-                                      .x = curves->values[0],
-                                      .y = curves->values[n],
-                                      .count = curves->rows};
-    return curves->values[n];
-}
-
-void curves_free(Curves *curves) {
-    for (int64_t n = 0; n < curves->count; n++) free(curves->names[n]), free(curves->values[n]);
-    free(curves->names);
-    free(curves->values);
-    free(curves->series);
+                      HeatMap *map, bool numbers, Error *error) {
+    Table table = numbers ? table_of(map) : (Table){0};
+    bool drawn = draw(subject, name, what, map, NULL, 0, numbers ? &table : NULL, error);
+    table_free(&table);
+    for (int64_t n = 0; map->panel_titles && n < map->panel_count; n++) free(map->panel_titles[n]);
+    free(map->panel_titles);
+    free(map->values);
+    return drawn;
 }
 
 bool inspect_draw_charts(const InspectSubject *subject, const char *name, const char *what,
-                         Chart *charts, int count, const Curves *curves, Error *error) {
-    Output output;
-    bool written = output_begin(&output, subject, name, what, error);
-    charts[0].title = output.title;
-    written = written && svg_chart_write(output.svg, charts, count, error) &&
-              csv_write_columns(output.csv, (const char *const *)curves->names,
-                                (const double *const *)curves->values, curves->count, curves->rows,
-                                error);
-    return output_end(&output, written, what);
+                         Chart *charts, int count, Table *table, Error *error) {
+    bool drawn = draw(subject, name, what, NULL, charts, count, table, error);
+    table_free(table);
+    return drawn;
 }

@@ -5,27 +5,17 @@
 
 #include "commands/inspect/subject.h"
 #include "pictures/heat_map.h"
-#include "pictures/svg_chart.h"
+#include "pictures/table.h"
 
-/* Draws a map (its title is not looked at; no panels are one). The numbers have a line per panel and row;
- * they are written when `numbers`. */
+/* Adds a panel to a map: (rows, columns) numbers, to be filled before the next is added. The map becomes
+ * the owner of the title, which is NULL if the panel is the only one. */
+double *map_add(HeatMap *map, char *title);
+
+/* Draws a map and frees its panels. The CSV, written if `numbers`, has a line per panel and row. */
 bool inspect_draw_map(const InspectSubject *subject, const char *name, const char *what,
-                      HeatMap map, bool numbers, Error *error);
-
-/* Curves over the same x, which is the first column. */
-typedef struct Curves {
-    int64_t count, rows;
-    char **names;        /* (count), owned */
-    double **values;     /* (count), each (rows) */
-    ChartSeries *series; /* (count) */
-} Curves;
-
-/* One more column, to be filled; its name is copied. */
-double *curves_add(Curves *curves, const char *name);
-void curves_free(Curves *curves);
-
-/* Draws charts below each other; the first has the title. */
+                      HeatMap *map, bool numbers, Error *error);
+/* Draws charts below each other, the first under the picture's title, and frees their table. */
 bool inspect_draw_charts(const InspectSubject *subject, const char *name, const char *what,
-                         Chart *charts, int count, const Curves *curves, Error *error);
+                         Chart *charts, int count, Table *table, Error *error);
 
 #endif

@@ -42,31 +42,15 @@ static void bias_of(const Model *model, int64_t layer, int64_t head, int64_t N, 
     tape_free(&tape);
 }
 
-/* Which layers and heads are shown: all layers of a trained table, up to 36 pictures. */
-typedef struct Grid {
-    int64_t layers, heads;
-} Grid;
-
-static Grid grid_of(const ModelConfig *c) {
+/* As matrices, and against the distance: the last row of each matrix, read backwards, a chart per layer.
+ * All layers of a trained table are shown, up to 36 matrices. */
+bool inspect_position_bias(const InspectSubject *subject, Error *error) {
     enum { MOST = 36 };
-    Grid grid = {c->position.type == POSITION_ALIBI ? 1 : c->num_layers,
-                 c->num_heads < MOST ? c->num_heads : MOST};
-    if (grid.layers * grid.heads > MOST) grid.layers = MOST / grid.heads;
-    return grid;
-}
-
-static char **panel_titles(Grid grid) {
-    char **titles = allocate((size_t)(grid.layers * grid.heads), sizeof *titles);
-    for (int64_t n = 0; n < grid.layers * grid.heads; n++)
-        titles[n] = string_format("layer %lld, head %lld", (long long)(n / grid.heads),
-                                  (long long)(n % grid.heads));
-    return titles;
-}
-
-/* biases (layers, heads, N, N) */
-static bool draw_matrices(const InspectSubject *subject, Grid grid, const double *biases,
-                          char **titles, Error *error) {
-    bool alibi = subject->file.model->config.position.type == POSITION_ALIBI;
+    const Model *model = subject->file.model;
+    const ModelConfig *c = &model->config;
+    bool alibi = c->position.type == POSITION_ALIBI;
+    int64_t N = subject->length, heads = c->num_heads < MOST ? c->num_heads : MOST;
+    int64_t layers = alibi ? 1 : c->num_layers < MOST / heads ? c->num_layers : MOST / heads;
     HeatMap map = {.bar_title = alibi ? "bias, down to -8" : "bias",
                    .x = {.title = "key position"},
                    .y = {.title = "query position"},
@@ -74,56 +58,34 @@ static bool draw_matrices(const InspectSubject *subject, Grid grid, const double
                    .scale_per_panel = true,
                    .limited = alibi, /* e⁻⁸ of a weight is as good as nothing */
                    .low = -8,
-                   .rows = subject->length,
-                   .columns = subject->length,
-                   .values = biases,
-                   .panel_count = grid.layers * grid.heads,
-                   .panels_per_row = grid.heads < 9 ? grid.heads : 0,
-                   .panel_titles = (const char *const *)titles};
-    return inspect_draw_map(subject, "bias_maps", "added to the scores, by query and key position",
-                            map, false, error);
-}
-
-/* Against the distance: the last row of each matrix, read backwards. A chart per layer. */
-static bool draw_curves(const InspectSubject *subject, Grid grid, const double *biases,
-                        char **titles, Error *error) {
-    int64_t N = subject->length;
-    Curves curves = {.rows = N};
-    double *distance = curves_add(&curves, "distance");
+                   .rows = N,
+                   .columns = N,
+                   .panels_per_row = heads < 9 ? heads : 0};
+    Table curves = {.rows = N};
+    double *distance = table_add(&curves, string_copy("distance"));
     for (int64_t k = 0; k < N; k++) distance[k] = (double)k;
-    for (int64_t n = 0; n < grid.layers * grid.heads; n++) {
-        double *curve = curves_add(&curves, titles[n]);
-        for (int64_t k = 0; k < N; k++) curve[k] = biases[(n + 1) * N * N - 1 - k];
+    for (int64_t n = 0; n < layers * heads; n++) {
+        char *title =
+            string_format("layer %lld, head %lld", (long long)(n / heads), (long long)(n % heads));
+        double *bias = map_add(&map, title), *curve = table_add(&curves, string_copy(title));
+        bias_of(model, n / heads, n % heads, N, bias);
+        for (int64_t k = 0; k < N; k++) curve[k] = bias[N * N - 1 - k];
     }
-    Chart *charts = allocate((size_t)grid.layers, sizeof *charts);
-    for (int64_t layer = 0; layer < grid.layers; layer++)
-        charts[layer] = (Chart){.x = {.title = "distance"},
-                                .y = {.title = "added to the score"},
-                                .series = curves.series + 1 + layer * grid.heads,
-                                .series_count = (int)grid.heads,
+    Chart *charts = allocate((size_t)layers, sizeof *charts);
+    for (int64_t layer = 0; layer < layers; layer++)
+        charts[layer] = (Chart){.x.title = "distance",
+                                .y.title = "added to the score",
+                                .series = curves.series + 1 + layer * heads,
+                                .series_count = (int)heads,
                                 .height = 320};
-    bool drawn = inspect_draw_charts(subject, "bias", "added to the scores, by distance", charts,
-                                     (int)grid.layers, &curves, error);
-    curves_free(&curves);
-    free(charts);
-    return drawn;
-}
-
-bool inspect_position_bias(const InspectSubject *subject, Error *error) {
-    const Model *model = subject->file.model;
-    Grid grid = grid_of(&model->config);
-    int64_t N = subject->length, count = grid.layers * grid.heads;
-    double *biases = allocate((size_t)(count * N * N), sizeof *biases);
-    char **titles = panel_titles(grid);
-    for (int64_t n = 0; n < count; n++)
-        bias_of(model, n / grid.heads, n % grid.heads, N, biases + n * N * N);
-    if (!subject->trained && model->config.position.type != POSITION_ALIBI)
+    if (!subject->trained && !alibi)
         printf("note: this model is not trained, and its biases begin at 0\n");
-    bool drawn = draw_matrices(subject, grid, biases, titles, error) &&
-                 draw_curves(subject, grid, biases, titles, error);
-    for (int64_t n = 0; n < count; n++) free(titles[n]);
-    free(titles);
-    free(biases);
+    bool drawn = inspect_draw_map(
+        subject, "bias_maps", "added to the scores, by query and key position", &map, false, error);
+    drawn = inspect_draw_charts(subject, "bias", "added to the scores, by distance", charts,
+                                (int)layers, &curves, error) &&
+            drawn;
+    free(charts);
     return drawn;
 }
 
@@ -136,29 +98,21 @@ static bool draw_vectors(const InspectSubject *subject, const char *which, const
     int64_t layers = c->num_layers < 16 ? c->num_layers : 16;
     int64_t K = c->position.max_distance, rows = K + 1; /* a decoder never looks ahead */
     int64_t D = c->d_model / c->num_heads;
-    double *values = allocate((size_t)(layers * rows * D), sizeof *values);
-    char *titles[16];
-    for (int64_t layer = 0; layer < layers; layer++) {
-        char *name = string_format("layers.%lld.attn.%s.weight", (long long)layer, which);
-        const real *weight =
-            model->parameters.values + parameters_find(&model->parameters, name)->offset;
-        for (int64_t n = 0; n < rows * D; n++) values[layer * rows * D + n] = (double)weight[n];
-        titles[layer] = string_format("layer %lld", (long long)layer);
-        free(name);
-    }
     HeatMap map = {.bar_title = "value",
                    .x = {.title = "element of a head"},
                    .y = {.title = "key position - query position", .first = (double)-K},
                    .colors = HEAT_DIVERGING,
                    .rows = rows,
-                   .columns = D,
-                   .values = values,
-                   .panel_count = layers,
-                   .panel_titles = (const char *const *)titles};
-    bool drawn = inspect_draw_map(subject, which, what, map, true, error);
-    for (int64_t layer = 0; layer < layers; layer++) free(titles[layer]);
-    free(values);
-    return drawn;
+                   .columns = D};
+    for (int64_t layer = 0; layer < layers; layer++) {
+        double *panel = map_add(&map, string_format("layer %lld", (long long)layer));
+        char *name = string_format("layers.%lld.attn.%s.weight", (long long)layer, which);
+        const real *weight =
+            model->parameters.values + parameters_find(&model->parameters, name)->offset;
+        for (int64_t n = 0; n < rows * D; n++) panel[n] = (double)weight[n];
+        free(name);
+    }
+    return inspect_draw_map(subject, which, what, &map, true, error);
 }
 
 bool inspect_position_vectors(const InspectSubject *subject, Error *error) {

@@ -10,37 +10,13 @@
 #include "commands/inspect/positions.h"
 #include "tensor/elementwise.h"
 
-/* Panels of (T, T), one after the other, and their titles. */
-typedef struct Maps {
-    int64_t T, count;
-    double *values;
-    char **titles;
-} Maps;
-
-/* One more panel; the title becomes the maps'. */
-static double *maps_add(Maps *maps, char *title) {
-    size_t n = (size_t)maps->count++, size = (size_t)(maps->T * maps->T);
-    maps->values = reallocate(maps->values, (n + 1) * size, sizeof *maps->values);
-    maps->titles = reallocate(maps->titles, n + 1, sizeof *maps->titles);
-    maps->titles[n] = title;
-    return maps->values + n * size;
-}
-
-/* Draws and frees them. */
-static bool maps_draw(Maps *maps, const InspectSubject *subject, const char *name, const char *what,
-                      HeatMap map, Error *error) {
-    const char *const *labels = (const char *const *)subject->labels;
-    map.x = (HeatAxis){.title = "token looked at (key)", .labels = labels};
-    map.y = (HeatAxis){.title = "token that looks (query)", .labels = labels};
-    map.rows = map.columns = maps->T;
-    map.values = maps->values;
-    map.panel_count = maps->count;
-    map.panel_titles = (const char *const *)maps->titles;
-    bool drawn = inspect_draw_map(subject, name, what, map, true, error);
-    for (int64_t n = 0; n < maps->count; n++) free(maps->titles[n]);
-    free(maps->titles);
-    free(maps->values);
-    return drawn;
+/* A map without panels: the key's token along x, the query's down y. */
+static HeatMap token_map(const InspectSubject *subject, const char *bar_title) {
+    return (HeatMap){.bar_title = bar_title,
+                     .x = {.title = "token looked at (key)", .labels = subject->labels},
+                     .y = {.title = "token that looks (query)", .labels = subject->labels},
+                     .rows = subject->count,
+                     .columns = subject->count};
 }
 
 /* ---- attention maps ---- */
@@ -50,7 +26,10 @@ static bool draw_attention(const InspectSubject *subject, Error *error) {
     const Model *model = subject->file.model;
     const ModelConfig *c = &model->config;
     int64_t T = subject->count, H = c->num_heads;
-    Maps maps = {.T = T};
+    HeatMap map = token_map(subject, "weight");
+    map.limited = true;
+    map.high = 1;
+    map.panels_per_row = H <= 8 ? H : 0;
     real **weights = allocate((size_t)c->num_layers, sizeof *weights);
     for (int64_t i = 0; i < c->num_layers; i++)
         weights[i] = allocate((size_t)(H * T * T), sizeof(real));
@@ -60,25 +39,19 @@ static bool draw_attention(const InspectSubject *subject, Error *error) {
     model_hidden(model, &tape, &input);
     tape_free(&tape);
     for (int64_t i = 0; i < c->num_layers; i++) {
-        for (int64_t h = 0; h < H && maps.count < MOST; h++) {
+        for (int64_t h = 0; h < H && map.panel_count < MOST; h++) {
             double *panel =
-                maps_add(&maps, string_format("layer %lld, head %lld", (long long)i, (long long)h));
+                map_add(&map, string_format("layer %lld, head %lld", (long long)i, (long long)h));
             for (int64_t n = 0; n < T * T; n++)
                 panel[n] = n % T <= n / T ? (double)weights[i][h * T * T + n] : NAN;
         }
         free(weights[i]);
     }
     free(weights);
-    if (maps.count < c->num_layers * H)
-        printf("note: the first %lld of %lld attention maps are drawn\n", (long long)maps.count,
-               (long long)(c->num_layers * H));
-    return maps_draw(&maps, subject, "attention", "attention weights",
-                     (HeatMap){.bar_title = "weight",
-                               .colors = HEAT_SEQUENTIAL,
-                               .limited = true,
-                               .high = 1,
-                               .panels_per_row = H <= 8 ? H : 0},
-                     error);
+    if (map.panel_count < c->num_layers * H)
+        printf("note: the first %lld of %lld attention maps are drawn\n",
+               (long long)map.panel_count, (long long)(c->num_layers * H));
+    return inspect_draw_map(subject, "attention", "attention weights", &map, true, error);
 }
 
 /* ---- the four terms of an absolute scheme ---- */
@@ -131,7 +104,9 @@ static bool draw_terms(const InspectSubject *subject, Error *error) {
     enum { MOST_HEADS = 8 };
     const Model *model = subject->file.model;
     const ModelConfig *c = &model->config;
-    Maps maps = {.T = subject->count};
+    HeatMap map = token_map(subject, "part of the score");
+    map.colors = HEAT_DIVERGING;
+    map.panels_per_row = 4;
     int64_t T = subject->count, C = c->d_model, D = C / c->num_heads;
     double *content = allocate((size_t)(2 * T * C), sizeof *content), *position = content + T * C;
     double *q = allocate((size_t)(4 * T * D), sizeof *q), *k = q + 2 * T * D;
@@ -145,8 +120,8 @@ static bool draw_terms(const InspectSubject *subject, Error *error) {
             project(model, C + group * D, T, part ? position : content, k + part * T * D);
         }
         for (int term = 0; term < 4; term++) {
-            double *panel = maps_add(&maps, string_format("head %lld: %s x %s", (long long)h,
-                                                          names[term / 2], names[term % 2]));
+            double *panel = map_add(&map, string_format("head %lld: %s x %s", (long long)h,
+                                                        names[term / 2], names[term % 2]));
             for (int64_t i = 0; i < T; i++)
                 for (int64_t j = 0; j < T; j++) {
                     double sum = 0;
@@ -158,10 +133,8 @@ static bool draw_terms(const InspectSubject *subject, Error *error) {
     }
     free(content);
     free(q);
-    return maps_draw(
-        &maps, subject, "terms", "terms of the first layer's scores",
-        (HeatMap){.bar_title = "part of the score", .colors = HEAT_DIVERGING, .panels_per_row = 4},
-        error);
+    return inspect_draw_map(subject, "terms", "terms of the first layer's scores", &map, true,
+                            error);
 }
 
 static bool run(const InspectSubject *subject, Error *error) {
