@@ -3,7 +3,7 @@
 #ifndef TINYLM_TOKENIZER_MODEL_TOKENIZER_H
 #define TINYLM_TOKENIZER_MODEL_TOKENIZER_H
 
-#include "tokenizer/pieces/llama2c_tokenizer.h"
+#include "tokenizer/llama2c_tokenizer.h"
 #include "tokenizer/tokenizer.h"
 
 enum { MODEL_MOST_ENDS = 32 };

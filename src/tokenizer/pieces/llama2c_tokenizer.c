@@ -1,4 +1,4 @@
-#include "tokenizer/pieces/llama2c_tokenizer.h"
+#include "tokenizer/llama2c_tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

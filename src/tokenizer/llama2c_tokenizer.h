@@ -6,8 +6,8 @@
  * Ids 0, 1, 2 are <unk>, <s> (begin) and </s> (end); 3 … 258 stand for the bytes 0 … 255, written
  * "<0x41>" or as the byte itself; the others are pieces of text, a leading blank included.
  * Source: llama2.c (Karpathy 2023), run.c, functions build_tokenizer, encode and decode. */
-#ifndef TINYLM_TOKENIZER_PIECES_LLAMA2C_TOKENIZER_H
-#define TINYLM_TOKENIZER_PIECES_LLAMA2C_TOKENIZER_H
+#ifndef TINYLM_TOKENIZER_LLAMA2C_TOKENIZER_H
+#define TINYLM_TOKENIZER_LLAMA2C_TOKENIZER_H
 
 #include <stdbool.h>
 #include <stddef.h>
