@@ -9,15 +9,15 @@
 #include "tokenizer/heap.h"
 #include "tokenizer/id_list.h"
 
-/* All distinct words lie behind each other in `cells`, one cell a byte, with a WALL before and behind
- * each. A symbol of n bytes has its id in its first and its last cell (the neighbours look there),
- * and DEAD in those between. As symbols only ever grow, no links are needed. */
+/* All distinct words lie one after another in `cells`, one cell per byte, with a WALL before and after
+ * each. A symbol of n bytes has its id in its first and its last cell (where its neighbours look),
+ * and DEAD in those between. As symbols only grow, no links are needed. */
 #define WALL UINT32_MAX
 #define DEAD (UINT32_MAX - 1)
 
 typedef struct Pair {
     uint32_t left, right;
-    bool raised;      /* by the merge at work; goes into the heap afterwards */
+    bool raised;      /* by the current merge; enters the heap afterwards */
     uint64_t count;   /* occurrences, each times the count of its word */
     IdList positions; /* first cells; some may be out of date */
 } Pair;
@@ -74,7 +74,7 @@ static bool best_pair(Trainer *trainer, uint32_t *best) {
             *best = top.pair;
             return true;
         }
-        enter(trainer, top.pair); /* it lost places since; back to where it belongs */
+        enter(trainer, top.pair); /* its count has decreased since; re-enter it */
     }
     return false;
 }

@@ -1,10 +1,10 @@
-/* Learns the merges of a byte-level BPE (Sennrich et al. 2016; handout §2.4): begin with the bytes,
- * and again and again merge the most frequent pair of neighbours into a new token. Pairs are counted
+/* Learns the merges of a byte-level BPE (Sennrich et al. 2016; handout §2.4): start from the bytes
+ * and repeatedly merge the most frequent pair of adjacent tokens into a new token. Pairs are counted
  * inside pre-tokens only. Of equally frequent pairs the greatest (left, right) wins, compared as
  * byte strings.
  *
- * Only what a merge changes is counted anew: each pair knows its places, and a heap knows the most
- * frequent pair. Every adjacent pair counts ("aaaa" has three), counts have 64 bits. */
+ * Only what a merge changes is recounted: each pair has a list of its positions, and a heap yields the
+ * most frequent pair. Every adjacent pair counts ("aaaa" has three), counts have 64 bits. */
 #ifndef TINYLM_TOKENIZER_BPE_TRAINER_H
 #define TINYLM_TOKENIZER_BPE_TRAINER_H
 
@@ -16,7 +16,7 @@
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/word_counts.h"
 
-/* Called now and then while merges are learned. */
+/* Called every 256 merges. */
 typedef void (*BpeProgress)(void *context, int64_t vocab_size, int64_t wanted);
 
 typedef struct BpeOptions {
@@ -28,7 +28,7 @@ typedef struct BpeOptions {
 typedef struct BpeStats {
     uint64_t bytes, pretokens, distinct_pretokens;
     double count_seconds, merge_seconds;
-    bool stopped_early; /* no pair was left before vocab_size was reached */
+    bool stopped_early; /* no pair was left to merge before vocab_size was reached */
 } BpeStats;
 
 /* Trains on files ("-": standard input). Ids: special tokens in the order given (repeated ones once;
@@ -39,10 +39,10 @@ Tokenizer *bpe_train(const char *const *paths, int path_count, int64_t vocab_siz
                      const char *const *specials, int special_count, const BpeOptions *options,
                      BpeStats *stats, Error *error);
 
-/* The parts of it. A tokenizer of special tokens and bytes … */
+/* Its two steps. A tokenizer of special tokens and bytes … */
 Tokenizer *bpe_start(const char *const *specials, int special_count, Error *error);
-/* … that learns merges from word counts until it has vocab_size entries or no pair is left. A merge
- * whose bytes are a token already (made of other parts) adds a merge and no entry. Error: more than
+/* … learns merges from word counts until it has vocab_size entries or no pair is left. A merge
+ * whose result is already a token (made of other parts) adds a merge but no entry. Error: more than
  * 4 GB of distinct words. */
 bool bpe_learn(Tokenizer *tokenizer, const WordCounts *counts, int64_t vocab_size,
                const BpeOptions *options, Error *error);

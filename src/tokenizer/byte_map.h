@@ -1,6 +1,6 @@
-/* A map from byte strings to the numbers 0, 1, 2, … in the order of first appearance. It counts
- * pre-tokens, remembers how each was encoded, and finds tokens and merges by their bytes. What belongs
- * to a string is kept by the user in an array indexed by its number.
+/* A hash table from byte strings to the numbers 0, 1, 2, … in order of first appearance. It counts
+ * pre-tokens, is the key of the encoder's cache, and finds tokens and merges by their bytes. The caller
+ * keeps the value of a string in an array indexed by its number.
  *
  * Strings may hold any bytes (also NUL); none is empty. Up to 8 bytes, nearly all words, the string
  * itself is the key in the table, compared as one number; longer ones are compared by a 64-bit hash,
@@ -35,7 +35,7 @@ typedef struct ByteMap {
 
 void byte_map_init(ByteMap *map); /* empty */
 void byte_map_free(ByteMap *map);
-void byte_map_clear(ByteMap *map); /* empty again, memory kept */
+void byte_map_clear(ByteMap *map); /* empty, but keeps its memory */
 /* Memory in use, in bytes. */
 size_t byte_map_memory(const ByteMap *map);
 
@@ -45,12 +45,12 @@ static inline const uint8_t *byte_map_string(const ByteMap *map, uint32_t index,
     return map->bytes + map->starts[index];
 }
 
-/* The number of a string, or BYTE_MAP_NONE. Safe from several threads while nobody adds. */
+/* The number of a string, or BYTE_MAP_NONE. Thread-safe as long as no thread adds. */
 uint32_t byte_map_find(const ByteMap *map, const uint8_t *text, size_t length);
 
-/* The number of a string, which is added when it is new (its number is then the old count). length
+/* The number of a string, which is added if it is new (its number is then the previous count). length
  * is from 1 to 2^32 - 1. `end`: where the memory around the text ends; 8 bytes are read at `text` at
- * once when that is allowed. */
+ * once if they lie before it. */
 static inline uint32_t byte_map_add(ByteMap *map, const uint8_t *text, size_t length,
                                     const uint8_t *end);
 

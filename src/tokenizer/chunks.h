@@ -1,5 +1,5 @@
-/* Cuts texts into chunks for several threads, only where tokenizing the chunks one by one gives the
- * same as tokenizing the whole. */
+/* Cuts texts into chunks for several threads, only where tokenizing the chunks separately gives the
+ * same ids as tokenizing the whole text. */
 #ifndef TINYLM_TOKENIZER_CHUNKS_H
 #define TINYLM_TOKENIZER_CHUNKS_H
 
@@ -18,8 +18,8 @@ typedef struct Chunks {
     int64_t count, capacity;
 } Chunks;
 
-/* Appends the chunks of one text, each of about `bytes` (0: a good size) or more when the text offers
- * no cut. `chunks` starts zeroed; it points into the text. */
+/* Appends the chunks of one text, each of about `bytes` (0: a good size) or more if the text has
+ * no cut. Start with a zeroed `chunks`; the chunks point into the text. */
 void chunks_cut(Chunks *chunks, const uint8_t *text, size_t length, const SpecialTokens *specials,
                 size_t bytes);
 void chunks_free(Chunks *chunks);

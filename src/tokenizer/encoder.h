@@ -1,7 +1,7 @@
-/* Text to ids: specials are found, the text between them is cut into pre-tokens, and each pre-token is
- * encoded once and then looked up. Nothing above the pre-token is remembered.
+/* Text to ids: the text between special tokens is split into pre-tokens, and each distinct pre-token is
+ * encoded once and then looked up in a cache.
  *
- * Three ways in, with the same ids: a text in memory (Encoder), a stream of pieces of any size in
+ * Three entry points give the same ids: a text in memory (Encoder), a stream of chunks of any size in
  * bounded memory (StreamEncoder), and a file with all threads (encode_file). */
 #ifndef TINYLM_TOKENIZER_ENCODER_H
 #define TINYLM_TOKENIZER_ENCODER_H
@@ -29,7 +29,7 @@ typedef struct Encoder {
 Encoder *encoder_new(const Tokenizer *tokenizer);
 void encoder_free(Encoder *encoder);
 
-/* Appends the ids of a whole text. Error: a byte that the vocabulary has no token for. */
+/* Appends the ids of a whole text. Error: a byte for which the vocabulary has no token. */
 bool encoder_encode(Encoder *encoder, const uint8_t *text, size_t length, IdList *out,
                     Error *error);
 /* The parts of it. Appends the ids of the pre-tokens of [text, end) that begin before `stop`; special
@@ -39,9 +39,9 @@ bool encoder_part(Encoder *encoder, const uint8_t *text, const uint8_t *stop, co
 /* After the merger met a byte without a token: sets the error, returns false. */
 bool encoder_missing_byte(const Encoder *encoder, Error *error);
 
-/* ---- where ids go ---- */
+/* ---- output ---- */
 
-/* Receives ids in the order of the text. False (with the Error set) stops the encoding. */
+/* Receives ids in text order. Returning false (with the Error set) stops the encoding. */
 typedef bool (*IdSink)(void *context, const uint32_t *ids, size_t count, Error *error);
 
 typedef struct EncodeStats {
@@ -51,13 +51,13 @@ typedef struct EncodeStats {
 
 /* ---- a stream ---- */
 
-/* Holds back what later bytes could still change: an unfinished special token, pre-token or
- * character. An endless pre-token is encoded as it comes (merger_settle), so memory does not
- * depend on the length of the stream or of anything in it. */
+/* Holds back what later bytes could still change: an incomplete special token, pre-token or
+ * character. A very long pre-token is encoded as it arrives (merger_settle), so memory does not
+ * depend on the length of the stream or of any pre-token. */
 typedef struct StreamEncoder StreamEncoder;
 StreamEncoder *stream_encoder_new(const Tokenizer *tokenizer);
 void stream_encoder_free(StreamEncoder *stream);
-/* Appends to `out` the ids that are certain after these bytes. */
+/* Appends to `out` the ids that no further bytes can change. */
 bool stream_encoder_feed(StreamEncoder *stream, const uint8_t *bytes, size_t length, IdList *out,
                          Error *error);
 /* Appends the rest; the stream is then ready for a new text. */
@@ -66,7 +66,7 @@ bool stream_encoder_finish(StreamEncoder *stream, IdList *out, Error *error);
 /* ---- a file ---- */
 
 /* Encodes a file in chunks of about `chunk_bytes` (0: a good size) with the threads of the team
- * (base/parallel.h), and hands the ids to the sink in order. The ids depend on neither number.
+ * (base/parallel.h), and passes the ids to the sink in order. The ids depend on neither number.
  * `stats` may be NULL. */
 bool encode_file(const Tokenizer *tokenizer, const char *path, size_t chunk_bytes, IdSink sink,
                  void *context, EncodeStats *stats, Error *error);

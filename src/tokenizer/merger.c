@@ -92,7 +92,7 @@ static void add_place(Merger *merger, uint32_t position) {
     if (rank != TOKEN_NONE) place_heap_push(merger->places, NULL, (uint64_t)rank << 32 | position);
 }
 
-/* Merges the pair at a position if it still has that rank: places in the queue grow stale. */
+/* Merges the pair at a position if it still has that rank: entries of the queue become stale. */
 static void merge_at(Merger *merger, uint32_t position, uint32_t rank) {
     Symbol *symbols = merger->symbols, *left = &symbols[position];
     if (left->id == TOKEN_NONE || left->next == TOKEN_NONE) return;
@@ -118,7 +118,7 @@ static bool merge_long(Merger *merger, const uint8_t *text, size_t length, IdLis
     for (uint32_t i = 0; i < length; i++) add_place(merger, i);
     PlaceHeap *places = merger->places;
     while (places->count > 0) {
-        /* Usually all places of the rank: a pair that appears while they are merged must wait, also
+        /* Usually all places of the rank: a pair that appears while they are merged must wait, even
          * if its own rank is lower. */
         uint32_t rank = (uint32_t)(places->items[0] >> 32);
         merger->batch.count = 0;
@@ -174,8 +174,8 @@ bool merger_settle(Merger *merger, const uint8_t *text, size_t length, IdList *o
                    size_t *settled) {
     *settled = 0;
     size_t longest = merger->tokenizer->longest_token;
-    /* Tokens of thousands of bytes (trained on one endless word) would make the question as dear as
-     * it is useless; such a pre-token is kept whole. */
+    /* Tokens of thousands of bytes (trained on one endless word) would make the test expensive and
+     * useless; such a pre-token is encoded as a whole. */
     if (longest > 2048 || length < MERGER_WINDOW) return true;
     IdList *window = &merger->window;
     window->count = 0;

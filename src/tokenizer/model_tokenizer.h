@@ -8,7 +8,7 @@
 
 enum { MODEL_MOST_ENDS = 32 };
 
-/* At most one of the two; none when a model has no tokenizer and takes ids only. */
+/* At most one of the two; none if a model has no tokenizer and takes only ids. */
 typedef struct ModelTokenizer {
     Tokenizer *bpe;
     Llama2cTokenizer *pieces;
@@ -17,23 +17,23 @@ typedef struct ModelTokenizer {
     int end_count;
 } ModelTokenizer;
 
-/* Takes over a BPE tokenizer. Its texts begin and end with the special token `separator`; when that is
- * NULL or no such token is there, with <|endoftext|>, or else with the special token of the lowest id,
- * which is the first one that our tokenizers were given. */
+/* Takes ownership of a BPE tokenizer. Its texts begin and end with the special token `separator`; if that
+ * is NULL or not in the vocabulary, with <|endoftext|>, or else with the special token of the lowest id
+ * (in our tokenizers the one listed first). */
 void model_tokenizer_take(ModelTokenizer *tokenizer, Tokenizer *bpe, const char *separator);
-/* What a file says of them. A start counts where the id is a special token; ends count also without a
- * tokenizer. -1 among the ends stands for none; when all are, the ends stay what they were. */
+/* What a model file specifies. A start is ignored unless the id is a special token; ends are valid even
+ * without a tokenizer. -1 among the ends means none; if all are -1, the ends stay unchanged. */
 void model_tokenizer_set_start(ModelTokenizer *tokenizer, int64_t id);
 void model_tokenizer_set_ends(ModelTokenizer *tokenizer, const int64_t *ids, int count);
 
 void model_tokenizer_free(ModelTokenizer *tokenizer);
 bool model_tokenizer_present(const ModelTokenizer *tokenizer);
 
-/* Ids from here on do not exist; rows of the model above are padding and must never be sampled. */
+/* The number of ids. Rows of the model's output from here on are padding and must never be sampled. */
 int64_t model_tokenizer_size(const ModelTokenizer *tokenizer);
 
-/* Ids of a prompt, for the caller to free. Pieces begin with <s>, also for an empty text; BPE gives
- * what the text gives. Errors: no tokenizer, a byte that the vocabulary cannot express. */
+/* Ids of a prompt, for the caller to free. Pieces begin with <s>, also for an empty text; BPE adds
+ * nothing. Errors: no tokenizer, a byte that the vocabulary cannot express. */
 bool model_tokenizer_encode(const ModelTokenizer *tokenizer, const uint8_t *text, size_t length,
                             uint32_t **ids, size_t *count, Error *error);
 
@@ -44,7 +44,7 @@ const uint8_t *model_tokenizer_bytes(const ModelTokenizer *tokenizer, uint32_t p
                                      uint32_t id, size_t *length);
 
 /* The id that begins a text without prompt (<|endoftext|>, <s>) and the usual one that ends a text
- * (<|endoftext|>, </s>); -1 when there is none. */
+ * (<|endoftext|>, </s>); -1 if there is none. */
 int64_t model_tokenizer_start(const ModelTokenizer *tokenizer);
 int64_t model_tokenizer_end(const ModelTokenizer *tokenizer);
 /* Whether a text ends with this id: one of the ends, and for pieces <s> and </s>. */

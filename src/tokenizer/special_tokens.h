@@ -1,8 +1,8 @@
-/* Special tokens: literal pieces of text, such as <|endoftext|>, that stand for one id and are walls
- * for everything else: never split, never merged across, never counted.
+/* Special tokens: literal pieces of text, such as <|endoftext|>, that stand for one id. They are
+ * never split, never merged with their neighbours, and never counted in training.
  *
- * Where several could match, the leftmost wins, then the longest, whatever the order they were added
- * in; the search goes on behind it. */
+ * Where several could match, the leftmost wins, then the longest, regardless of the order in which they
+ * were added; the search continues after it. */
 #ifndef TINYLM_TOKENIZER_SPECIAL_TOKENS_H
 #define TINYLM_TOKENIZER_SPECIAL_TOKENS_H
 
@@ -26,19 +26,19 @@ typedef struct SpecialTokens {
     int only_first_byte;  /* the one byte that all begin with, or -1 */
 } SpecialTokens;
 
-/* Checks what a person may give as a special token: not empty, valid UTF-8 (files hold it as text). */
+/* Checks that a text can be a special token: not empty, valid UTF-8 (files store it as text). */
 bool special_tokens_check(const char *text, Error *error);
 
-/* Adds a token unless it is there already. `specials` starts zeroed. */
+/* Adds a token unless it is already there. Start with a zeroed `specials`. */
 void special_tokens_add(SpecialTokens *specials, const char *text, uint32_t id);
 void special_tokens_free(SpecialTokens *specials);
 
-/* The first special token in [text, end): where it begins (and which one it is), or `end`. */
+/* The first special token in [text, end): its start (and in `found` which one it is), or `end`. */
 const uint8_t *special_tokens_find(const SpecialTokens *specials, const uint8_t *text,
                                    const uint8_t *end, const SpecialToken **found);
 
 /* The first place at or after `at` where the text [begin, end) may be cut into two that are tokenized
- * on their own with the same result: a cut of the pre-tokenizer inside no special token. */
+ * separately with the same result: a cut of the pre-tokenizer inside no special token. */
 const uint8_t *special_tokens_cut(const SpecialTokens *specials, const uint8_t *begin,
                                   const uint8_t *at, const uint8_t *end);
 

@@ -1,4 +1,4 @@
-/* The table of the kinds, and the two functions that walk along it. */
+/* The table of the kinds, and the two functions that iterate over it. */
 #include "tokenizer/tokenizer_files.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static bool is_any(const char *text) {
     return true;
 }
 
-/* The first kind that a folder or a file shows the marks of reads it. Hugging Face's folders often have
+/* The first kind whose marks a folder or a file has reads it. Hugging Face's folders often have
  * GPT-2's two files too, but those do not tell how text is split; special_tokens.json is ours alone. */
 static const TokenizerKind kinds[] = {
     {"tinylm",
@@ -87,7 +87,7 @@ Tokenizer *tokenizer_load(const char *path, Error *error) {
     char *text = file_read(path, LARGEST_FILE, &file.size, error);
     if (!text) return NULL;
     file.text = text;
-    while (!kind->detect || !kind->detect(text)) kind++; /* the last one takes any */
+    while (!kind->detect || !kind->detect(text)) kind++; /* the last one accepts any */
     Tokenizer *tokenizer = kind->read(&file, error);
     free(text);
     return tokenizer;

@@ -1,6 +1,6 @@
 /* The kinds of tokenizer file. Each is one value in one table (tokenizer_files.c), which
- * tokenizer_load and tokenizer_save (tokenizer.h) walk along; another kind is one more file in files/
- * and one more line in the table. */
+ * tokenizer_load and tokenizer_save (tokenizer.h) iterate over; another kind is one more file in files/
+ * and one more entry in the table. */
 #ifndef TINYLM_TOKENIZER_TOKENIZER_FILES_H
 #define TINYLM_TOKENIZER_TOKENIZER_FILES_H
 
@@ -33,8 +33,8 @@ typedef struct TokenizerKind {
 
 /* GPT-2: files[0] vocab.json (an object of token: id, tokens in the byte alphabet), files[1] merges.txt
  * (two tokens a line, with or without a first line "#version…"), files[2] special_tokens.json (optional,
- * an array of strings that are special, literally). A token with characters outside the alphabet means
- * its own text. */
+ * an array of strings that are special, literally). A token with characters outside the alphabet stands
+ * for its own text. */
 Tokenizer *tokenizer_read_gpt2(const FileText *files, Error *error);
 
 /* Hugging Face tokenizer.json, if it is a byte-level BPE with the GPT-2 pattern; anything that would

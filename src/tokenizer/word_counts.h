@@ -23,9 +23,9 @@ void word_counts_free(WordCounts *counts);
 void word_counts_add(WordCounts *counts, const uint8_t *word, size_t length, uint64_t times);
 
 /* Adds the pre-tokens of a file, which is mapped ("-": standard input, read whole) and counted by the
- * threads of the team in chunks of about `chunk_bytes` (0: a good size). Special tokens are walls.
- * The counts depend neither on the chunks nor on the threads (the order of the words does, and does
- * not matter). */
+ * threads of the team in chunks of about `chunk_bytes` (0: a good size). Special tokens
+ * separate pre-tokens. The counts depend neither on the chunks nor on the number of threads (the order
+ * of the words does; it does not affect training). */
 bool word_counts_add_file(WordCounts *counts, const char *path, const SpecialTokens *specials,
                           size_t chunk_bytes, Error *error);
 
