@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/parallel.h"
 #include "base/printable.h"
-#include "commands/evaluate_contexts.h"
+#include "commands/evaluate/contexts.h"
 #include "commands/logits.h"
 #include "commands/options.h"
 #include "formats/model_file.h"

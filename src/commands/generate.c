@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/printable.h"
-#include "commands/generate_output.h"
+#include "commands/generate/output.h"
 #include "commands/interrupt.h"
 #include "commands/logits.h"
 #include "commands/options.h"

@@ -1,4 +1,4 @@
-#include "commands/evaluate_contexts.h"
+#include "commands/evaluate/contexts.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "commands/train_start.h"
+#include "commands/train/start.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "commands/train_resume.h"
+#include "commands/train/resume.h"
 
 #include <stdio.h>
 #include <stdlib.h>

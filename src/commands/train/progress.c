@@ -1,4 +1,4 @@
-#include "commands/train_progress.h"
+#include "commands/train/progress.h"
 
 #include <stdio.h>
 #include <unistd.h>

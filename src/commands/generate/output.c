@@ -1,4 +1,4 @@
-#include "commands/generate_output.h"
+#include "commands/generate/output.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "commands/train_sample.h"
+#include "commands/train/sample.h"
 
 #include <stdlib.h>
 
