@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "commands/tokenize/tokenize_commands.h"
+#include "commands/tokenize/tokenize.h"
 #include "tokenizer/unicode.h"
 
 /* UTF-16 in little-endian order: one code unit, or a surrogate pair above U+FFFF. Returns the bytes. */
@@ -66,20 +66,8 @@ static void print_bytes_alone(const uint8_t *text, const uint8_t *end) {
     putchar('\n');
 }
 
-int tokenize_bytes(int argc, char **argv) {
-    Session session = {0};
-    const char *argument = NULL;
-    const Option options[] = {
-        ARGUMENT("TEXT", &argument, "what to look at"),
-        OPTIONS_END,
-    };
-    const Program program = {
-        "tokenize bytes",
-        "Shows the characters of a text: code point, class in the GPT-2 pattern, and "
-        "bytes in UTF-8, UTF-16 and UTF-32 (little-endian).",
-        "./tokenize bytes 'h\xC3\xA9llo'", options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
-    const uint8_t *text = (const uint8_t *)argument, *end = text + strlen(argument);
+bool tokenize_bytes(Session *session) {
+    const uint8_t *text = (const uint8_t *)session->text, *end = text + strlen(session->text);
     Totals totals = {0};
     printf("character class   UTF-8        UTF-16       UTF-32       text (Unicode %s)\n",
            unicode_version());
@@ -92,5 +80,5 @@ int tokenize_bytes(int argc, char **argv) {
     printf("%zu characters; bytes: %zu in UTF-8, %zu in UTF-16, %zu in UTF-32\n", totals.characters,
            totals.utf8, totals.utf16, totals.utf32);
     if (totals.alone < totals.utf8) print_bytes_alone(text, end);
-    return session_close(&session, &program, true);
+    return true;
 }

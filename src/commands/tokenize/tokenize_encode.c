@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/printable.h"
-#include "commands/tokenize/tokenize_commands.h"
+#include "commands/tokenize/tokenize.h"
 #include "formats/npy.h"
 #include "tokenizer/decoder.h"
 
@@ -52,32 +52,15 @@ static bool encode_to_npy(const Tokenizer *tokenizer, const char *input, const c
     return true;
 }
 
-int tokenize_encode(int argc, char **argv) {
-    Session session = {0};
-    const char *output = NULL;
-    const Option options[] = {
-        SESSION_TOKENIZER(session),
-        SESSION_TEXT(session),
-        OPTION_TEXT(
-            "--output", "FILE.npy", &output,
-            "array of uint16 (uint32 from 65537 ids on); default: numbers to standard output"),
-        OPTION_THREADS(&session.threads),
-        OPTIONS_END,
-    };
-    const Program program = {"tokenize encode", "Turns text into token ids.",
-                             "./tokenize encode --tokenizer runs/tiny/tokenizer --input story.txt",
-                             options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
-    bool done, first = true;
-    if (output) {
-        done = encode_to_npy(session.tokenizer, session.input, output, &session.error);
-    } else {
-        EncodeStats stats;
-        done = tokenize_input(session.tokenizer, session.input, write_text, &first, &stats,
-                              &session.error);
-        if (done) putchar('\n');
-    }
-    return session_close(&session, &program, done);
+bool tokenize_encode(Session *session) {
+    const Tokenizer *tokenizer = session->tokenizer;
+    if (session->output)
+        return encode_to_npy(tokenizer, session->input, session->output, &session->error);
+    EncodeStats stats;
+    bool first = true, done = tokenize_input(tokenizer, session->input, write_text, &first, &stats,
+                                             &session->error);
+    if (done) putchar('\n');
+    return done;
 }
 
 /* ---- decode ---- */
@@ -135,29 +118,16 @@ static bool decode_npy(Decoder *decoder, bool raw, const char *path, Error *erro
     return done;
 }
 
-int tokenize_decode(int argc, char **argv) {
-    Session session = {0};
-    bool raw = false;
-    const Option options[] = {
-        SESSION_TOKENIZER(session),
-        OPTION_TEXT("--input", "FILE.npy", &session.input,
-                    "an array of ids; default: standard input, as numbers in text"),
-        OPTION_FLAG("--raw", &raw, "the bytes as they are, also where they are not valid UTF-8"),
-        OPTIONS_END,
-    };
-    const Program program = {"tokenize decode", "Turns token ids into text.",
-                             "echo 12 345 67 | ./tokenize decode --tokenizer runs/tiny/tokenizer",
-                             options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
+bool tokenize_decode(Session *session) {
+    const char *input = session->input;
+    bool from_stdin = !input || strcmp(input, "-") == 0;
     Decoder decoder;
-    decoder_init(&decoder, session.tokenizer);
-    const char *input = session.input;
-    bool done = !input || strcmp(input, "-") == 0
-                    ? decode_text(&decoder, raw, &session.error)
-                    : decode_npy(&decoder, raw, input, &session.error);
+    decoder_init(&decoder, session->tokenizer);
+    bool done = from_stdin ? decode_text(&decoder, session->raw, &session->error)
+                           : decode_npy(&decoder, session->raw, input, &session->error);
     size_t length;
     const uint8_t *rest = decoder_finish(&decoder, &length);
     print_text(stdout, rest, length);
     decoder_free(&decoder);
-    return session_close(&session, &program, done);
+    return done;
 }

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/printable.h"
-#include "commands/tokenize/tokenize_commands.h"
+#include "commands/tokenize/tokenize.h"
 #include "tokenizer/merger.h"
 #include "tokenizer/pretokenizer.h"
 
@@ -37,32 +37,20 @@ static void print_pieces(const SpecialTokens *specials, const uint8_t *text, con
     }
 }
 
-int tokenize_split(int argc, char **argv) {
-    Session session = {0};
-    const Option options[] = {
-        OPTION_LIST("--special", "TOKEN", &session.specials, "a special token"),
-        SESSION_TEXT(session),
-        OPTIONS_END,
-    };
-    const Program program = {
-        "tokenize split",
-        "Splits text into pre-tokens, one a line: p and its bytes in hex, or s for "
-        "a special token.",
-        "echo 'some text' | ./tokenize split", options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
+bool tokenize_split(Session *session) {
     SpecialTokens specials = {0};
     bool done = true;
-    for (int i = 0; done && i < session.specials.count; i++) {
-        done = special_tokens_check(session.specials.items[i], &session.error);
-        if (done) special_tokens_add(&specials, session.specials.items[i], 0);
+    for (int i = 0; done && i < session->specials.count; i++) {
+        done = special_tokens_check(session->specials.items[i], &session->error);
+        if (done) special_tokens_add(&specials, session->specials.items[i], 0);
     }
     size_t size;
-    const char *input = session.input ? session.input : "-";
-    char *text = done ? file_read(input, SIZE_MAX / 4, &size, &session.error) : NULL;
+    const char *input = session->input ? session->input : "-";
+    char *text = done ? file_read(input, SIZE_MAX / 4, &size, &session->error) : NULL;
     if (text) print_pieces(&specials, (const uint8_t *)text, (const uint8_t *)text + size);
     special_tokens_free(&specials);
     free(text);
-    return session_close(&session, &program, text != NULL);
+    return text != NULL;
 }
 
 /* ---- show ---- */
@@ -86,27 +74,14 @@ static void show_ids(const Tokenizer *tokenizer, const uint32_t *ids, size_t cou
     if (colours) putchar('\n');
 }
 
-int tokenize_show(int argc, char **argv) {
-    Session session = {0};
-    const char *text = NULL;
-    const Option options[] = {
-        SESSION_TOKENIZER(session),
-        ARGUMENT("TEXT", &text, "what to show"),
-        OPTIONS_END,
-    };
-    const Program program = {
-        "tokenize show",
-        "Shows the tokens of a text in colours, each with its id; one a line when "
-        "the output is not a terminal.",
-        "./tokenize show --tokenizer runs/tiny/tokenizer 'Once upon a time'", options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
+bool tokenize_show(Session *session) {
     uint32_t *ids = NULL;
     size_t count;
-    bool done = tokenizer_encode(session.tokenizer, (const uint8_t *)text, strlen(text), &ids,
-                                 &count, &session.error);
-    if (done) show_ids(session.tokenizer, ids, count, isatty(STDOUT_FILENO));
+    bool done = tokenizer_encode(session->tokenizer, (const uint8_t *)session->text,
+                                 strlen(session->text), &ids, &count, &session->error);
+    if (done) show_ids(session->tokenizer, ids, count, isatty(STDOUT_FILENO));
     free(ids);
-    return session_close(&session, &program, done);
+    return done;
 }
 
 /* ---- merges ---- */
@@ -156,29 +131,16 @@ static bool explain_pretoken(Merger *merger, const uint8_t *text, size_t length,
     return done;
 }
 
-int tokenize_merges(int argc, char **argv) {
-    Session session = {0};
-    const char *word = NULL;
-    const Option options[] = {
-        SESSION_TOKENIZER(session),
-        ARGUMENT("WORD", &word, "a word; with the space before it, if it has one: ' word'"),
-        OPTIONS_END,
-    };
-    const Program program = {
-        "tokenize merges",
-        "Shows how a word becomes tokens: its bytes, then one merge after the other, "
-        "the lowest rank first.",
-        "./tokenize merges --tokenizer runs/tiny/tokenizer ' unhappily'", options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
+bool tokenize_merges(Session *session) {
     Merger merger;
-    merger_init(&merger, session.tokenizer);
-    const uint8_t *text = (const uint8_t *)word, *end = text + strlen(word);
+    merger_init(&merger, session->tokenizer);
+    const uint8_t *text = (const uint8_t *)session->text, *end = text + strlen(session->text);
     bool done = true;
     while (done && text < end) {
         size_t length = pretoken_length(text, end);
-        done = explain_pretoken(&merger, text, length, &session.error);
+        done = explain_pretoken(&merger, text, length, &session->error);
         text += length;
     }
     merger_free(&merger);
-    return session_close(&session, &program, done);
+    return done;
 }

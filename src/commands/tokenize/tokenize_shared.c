@@ -4,10 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/parallel.h"
 #include "base/printable.h"
-#include "commands/tokenize/tokenize_commands.h"
-#include "tokenizer/unicode.h"
+#include "commands/tokenize/tokenize.h"
 
 Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *error) {
     Tokenizer *tokenizer = tokenizer_load(path, error);
@@ -15,23 +13,6 @@ Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *er
     for (int i = 0; done && i < specials->count; i++)
         done = tokenizer_add_special(tokenizer, specials->items[i], error);
     return tokenizer_keep_if(tokenizer, done);
-}
-
-bool session_open(Session *session, const Program *program, int argc, char **argv) {
-    options_read(program, argc, argv);
-    parallel_start((int)session->threads);
-    unicode_start();
-    if (!session->directory) return true;
-    session->tokenizer = tokenize_load(session->directory, &session->specials, &session->error);
-    if (!session->tokenizer) session_close(session, program, false);
-    return session->tokenizer != NULL;
-}
-
-int session_close(Session *session, const Program *program, bool done) {
-    tokenizer_free(session->tokenizer);
-    session->tokenizer = NULL;
-    option_list_free(&session->specials);
-    return done ? program_done(program->name) : program_failed(program->name, &session->error);
 }
 
 /* The stream in reads of whatever size comes; `ids` is the buffer between. */

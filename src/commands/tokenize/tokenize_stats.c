@@ -1,7 +1,7 @@
 /* ./tokenize stats and compare: how well a vocabulary fits a text. */
 #include <stdlib.h>
 
-#include "commands/tokenize/tokenize_commands.h"
+#include "commands/tokenize/tokenize.h"
 
 /* How often each id occurs. */
 typedef struct Usage {
@@ -92,20 +92,9 @@ static void print_pile_time(const EncodeStats *stats) {
         printf("%.1f days\n", hours / 24);
 }
 
-int tokenize_stats(int argc, char **argv) {
-    Session session = {0};
-    const Option options[] = {
-        SESSION_TOKENIZER(session),
-        SESSION_TEXT(session),
-        OPTION_THREADS(&session.threads),
-        OPTIONS_END,
-    };
-    const Program program = {"tokenize stats", "Measures how a tokenizer encodes a text.",
-                             "./tokenize stats --tokenizer runs/tiny/tokenizer --input text.txt",
-                             options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
+bool tokenize_stats(Session *session) {
     Usage usage;
-    bool done = usage_of(&usage, session.tokenizer, session.input, &session.error);
+    bool done = usage_of(&usage, session->tokenizer, session->input, &session->error);
     if (done) {
         printf("bytes: %llu, tokens: %llu, bytes per token: %.3f\n",
                (unsigned long long)usage.stats.bytes, (unsigned long long)usage.stats.tokens,
@@ -114,19 +103,19 @@ int tokenize_stats(int argc, char **argv) {
         print_pile_time(&usage.stats);
     }
     free(usage.counts);
-    return session_close(&session, &program, done);
+    return done;
 }
 
 /* ---- compare ---- */
 
-static bool compare_on(const char *directory, const OptionList *specials, const OptionList *inputs,
-                       Error *error) {
-    Tokenizer *tokenizer = tokenize_load(directory, specials, error);
+static bool compare_on(const char *directory, Session *session) {
+    const OptionList *inputs = &session->inputs;
+    Tokenizer *tokenizer = tokenize_load(directory, &session->specials, &session->error);
     if (!tokenizer) return false;
     bool done = true;
     for (int i = 0; done && i < inputs->count; i++) {
         Usage usage;
-        done = usage_of(&usage, tokenizer, inputs->items[i], error);
+        done = usage_of(&usage, tokenizer, inputs->items[i], &session->error);
         if (done) {
             printf("%15.3f %12llu  ", bytes_per_token(&usage.stats),
                    (unsigned long long)usage.stats.tokens);
@@ -141,26 +130,10 @@ static bool compare_on(const char *directory, const OptionList *specials, const 
     return done;
 }
 
-int tokenize_compare(int argc, char **argv) {
-    Session session = {0};
-    OptionList directories = {0}, inputs = {0};
-    const Option options[] = {
-        ARGUMENT_LIST("DIR", &directories, "the tokenizers", false),
-        OPTION_LIST("--input", "FILE", &inputs, "needed: a text"),
-        OPTION_LIST("--special", "TOKEN", &session.specials,
-                    "one more special token for all of them"),
-        OPTIONS_END,
-    };
-    const Program program = {
-        "tokenize compare",
-        "Compares how many bytes of each text the tokens of each tokenizer hold.",
-        "./tokenize compare stories_bpe news_bpe --input stories.txt --input news.txt", options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
+bool tokenize_compare(Session *session) {
     printf("bytes per token       tokens  longest token used, tokenizer, text\n");
     bool done = true;
-    for (int i = 0; done && i < directories.count; i++)
-        done = compare_on(directories.items[i], &session.specials, &inputs, &session.error);
-    option_list_free(&directories);
-    option_list_free(&inputs);
-    return session_close(&session, &program, done);
+    for (int i = 0; done && i < session->directories.count; i++)
+        done = compare_on(session->directories.items[i], session);
+    return done;
 }

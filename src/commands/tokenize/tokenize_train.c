@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "commands/tokenize/tokenize_commands.h"
+#include "commands/tokenize/tokenize.h"
 #include "tokenizer/bpe_trainer.h"
 
 static void print_progress(void *context, int64_t vocab_size, int64_t wanted) {
@@ -42,51 +42,27 @@ static void print_learned(const Tokenizer *tokenizer, const BpeStats *stats, int
     printf(", %zu bytes, id %lu\n", length, (unsigned long)longest);
 }
 
-int tokenize_train(int argc, char **argv) {
-    Session session = {0};
-    OptionList inputs = {0};
-    const char *output = NULL;
-    int64_t vocab_size = 0;
-    const Option options[] = {
-        OPTION_LIST("--input", "FILE", &inputs, "text to learn from; default: standard input"),
-        OPTION_WHOLE(
-            "--vocab-size", "N", &vocab_size, 1, 1 << 30,
-            "needed: entries of the vocabulary, that is special tokens, 256 bytes, merges"),
-        OPTION_LIST("--special", "TOKEN", &session.specials,
-                    "a special token, e.g. '<|endoftext|>'"),
-        OPTION_TEXT("--output", "DIR", &output, "needed: where the tokenizer is written; created"),
-        OPTION_THREADS(&session.threads),
-        OPTIONS_END,
-    };
-    const Program program = {"tokenize train", "Learns a byte-level BPE vocabulary.",
-                             "./tokenize train --input text.txt --vocab-size 4096 "
-                             "--special '<|endoftext|>' --output my_tokenizer",
-                             options};
-    if (!session_open(&session, &program, argc, argv)) return 1;
-
+bool tokenize_train(Session *session) {
+    const char *output = session->output;
+    if (file_exists(output)) /* reported before the work, not after it */
+        return error_set(&session->error,
+                         "%s: is not a directory; remove it or choose another name", output);
     double start = omp_get_wtime();
     static const char *const standard_input[] = {"-"};
+    const OptionList *inputs = &session->inputs, *specials = &session->specials;
     bool progress = isatty(STDERR_FILENO);
     BpeOptions bpe = {0, progress ? print_progress : NULL, NULL};
     BpeStats stats;
-    Tokenizer *tokenizer = NULL;
-    if (file_exists(output)) /* reported before the work, not after it */
-        error_set(&session.error, "%s: is not a directory; remove it or choose another name",
-                  output);
-    else
-        tokenizer = bpe_train(inputs.count ? inputs.items : standard_input,
-                              inputs.count ? inputs.count : 1, vocab_size, session.specials.items,
-                              session.specials.count, &bpe, &stats, &session.error);
+    session->tokenizer = bpe_train(inputs->count ? inputs->items : standard_input,
+                                   inputs->count ? inputs->count : 1, session->vocab_size,
+                                   specials->items, specials->count, &bpe, &stats, &session->error);
     if (progress) fprintf(stderr, "\r");
-    option_list_free(&inputs);
-    session.tokenizer = tokenizer;
-    if (!tokenizer) return session_close(&session, &program, false);
-    print_learned(tokenizer, &stats, vocab_size);
+    if (!session->tokenizer) return false;
+    print_learned(session->tokenizer, &stats, session->vocab_size);
     double learned = omp_get_wtime();
-    bool saved = tokenizer_save(tokenizer, output, &session.error);
+    if (!tokenizer_save(session->tokenizer, output, &session->error)) return false;
     double end = omp_get_wtime();
-    if (saved)
-        printf("written to %s in %.3f s; %.3f s in all; peak memory %.0f MB\n", output,
-               end - learned, end - start, peak_megabytes());
-    return session_close(&session, &program, saved);
+    printf("written to %s in %.3f s; %.3f s in all; peak memory %.0f MB\n", output, end - learned,
+           end - start, peak_megabytes());
+    return true;
 }
