@@ -46,10 +46,11 @@ CFLAGS_ALL := -std=gnu11 -g $(OPTIMIZE) $(WARN) $(WERROR) $(SANITIZE) -fopenmp -
               $(patsubst -I%,-isystem%,$(LIB_CFLAGS)) $(CFLAGS)
 LIBS_ALL   := $(LIB_LIBS) -lm $(LDFLAGS)
 
-# The library: every room but commands/, which holds the programs and what they share.
-SOURCES  := $(filter-out src/commands/%,$(wildcard src/*/*.c src/*/*/*.c))
-SHARED   := $(filter-out $(PROGRAMS:%=src/commands/%.c),$(wildcard src/commands/*.c src/commands/*/*.c))
-OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(SOURCES) $(SHARED))
+# The library: every room, and of commands/ what the programs share.
+ROOMS    ?= base tensor tokenizer model formats training generation pictures commands
+SOURCES  := $(filter-out $(PROGRAMS:%=src/commands/%.c),\
+              $(wildcard $(ROOMS:%=src/%/*.c) $(ROOMS:%=src/%/*/*.c)))
+OBJECTS  := $(patsubst %.c,$(BUILD)/%.o,$(SOURCES))
 
 .PHONY: all help setup data test test-full gradcheck asan bench bench-peers format clean
 all: $(PROGRAMS:%=$(BIN)/%)
@@ -91,7 +92,7 @@ $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(BUILD)/libtinylm.a
 	$(CC) $(CFLAGS_ALL) $^ $(LIBS_ALL) -lcmocka -o $@
 
 test: all $(TESTS)
-	tests/run.sh $(TESTS) $(sort $(wildcard tests/*_test.sh))
+	tests/run.sh $(sort $(wildcard tests/*_test.sh)) $(TESTS)
 
 # A corpus of our own, when there is no TinyStories: 20 MB of little stories, and other ones to
 # validate on. The program needs none of the libraries, and no object that depends on the flags.
@@ -108,7 +109,7 @@ test: $(BUILD)/make_tales
 
 # Finite differences need double precision: the same sources with another `real`.
 gradcheck:
-	$(MAKE) BUILD=build/gradcheck REAL=double build/gradcheck/tests/gradcheck
+	$(MAKE) BUILD=build/gradcheck REAL=double ROOMS="base tensor model" build/gradcheck/tests/gradcheck
 	build/gradcheck/tests/gradcheck
 
 $(BUILD)/tests/gradcheck: $(BUILD)/tests/gradcheck.o $(BUILD)/libtinylm.a

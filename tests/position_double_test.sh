@@ -4,7 +4,7 @@
 set -u
 cd -- "$(dirname -- "$0")/.." || exit 1
 build=build/gradcheck
-if ! output=$(make -s BUILD="$build" REAL=double "$build/tests/position_vectors_test" \
+if ! output=$(make -s BUILD="$build" REAL=double ROOMS="base tensor model" "$build/tests/position_vectors_test" \
     "$build/tests/gradcheck" 2>&1); then
     printf '%s\n' "$output"
     echo "not ok 1 - double build"
