@@ -57,7 +57,7 @@ static void every_target_counts_once(void **state) {
     Error error;
     assert_true(position_prepare(model->position, 64, &error));
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     uint32_t token_bytes[40];
     for (uint32_t i = 0; i < 40; i++) token_bytes[i] = i + 1;
     const int64_t lengths[] = {1, 7, 16, 37, 64};
@@ -96,7 +96,7 @@ static void spread_windows_stay_inside_and_are_fixed(void **state) {
     ModelConfig config = tiny_config();
     Model *model = tiny_model(&config);
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     EvaluationWindows windows = evaluation_windows_spread(&array, T, 5, -1);
     EvaluationSource source = evaluation_source(&windows);
     const int64_t starts[5] = {0, 245, 491, 737, 983}; /* ⌊i · 983 / 4⌋; 983 + 16 is the last id */
@@ -142,7 +142,7 @@ static void documents_do_not_see_each_other(void **state) {
     Error error;
     assert_true(position_prepare(model->position, T, &error));
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     double expected = 0;
     int64_t separator = 5, document = 0;
     for (int64_t i = 1; i < COUNT; i++) {

@@ -147,7 +147,7 @@ static void logits_of_one_pass(const ModelConfig *config, const int32_t *ids, in
     Error error;
     Tape tape;
     assert_true(position_prepare(model->position, count, &error));
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     ModelInput input = {.B = 1, .T = count, .ids = ids};
     Tensor *logits = model_logits(model, &tape, model_hidden(model, &tape, &input));
     memcpy(out, logits->data + (count - 1) * V, V * sizeof(real));

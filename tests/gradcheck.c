@@ -52,10 +52,10 @@ static double evaluate(Case *c, Tape *tape) {
             weights[i] = (real)output_weight(i);
             loss += output_weight(i) * (double)output->data[i];
         }
-        if (tape->recording) tape_seed_gradient(tape, output, weights);
+        if (tape->mode == TAPE_RECORD) tape_seed_gradient(tape, output, weights);
         free(weights);
     }
-    if (tape->recording) {
+    if (tape->mode == TAPE_RECORD) {
         tape_backward(tape);
         tape_end_gradients(tape, c->parameters->tensors, c->parameters->count);
     }
@@ -66,8 +66,7 @@ static double evaluate(Case *c, Tape *tape) {
 /* The gradients of all parameters; the caller frees them. */
 static real *gradients_of(Case *c, bool plain) {
     Tape tape;
-    tape_init(&tape, c->parameters->count);
-    tape.recording = true;
+    tape_init(&tape, c->parameters->count, TAPE_RECORD);
     tape.plain = plain;
     tape.recompute = c->recompute;
     real *gradients = tape.gradients = allocate_zeroed((size_t)c->parameters->size, sizeof(real));
@@ -79,7 +78,7 @@ static real *gradients_of(Case *c, bool plain) {
 static int check(Case *c) {
     Parameters *p = c->parameters;
     Tape numeric;
-    tape_init(&numeric, p->count);
+    tape_init(&numeric, p->count, TAPE_EVALUATE);
     real *fast = gradients_of(c, false), *plain = gradients_of(c, true);
     int failures = 0;
     double step = c->step > 0 ? c->step : STEP;

@@ -133,7 +133,7 @@ static void rope_is_computed_without_its_tables(void **state) {
         AttentionTransform *table = hooks->transform;
         if (plain) hooks->transform = NULL;
         Tape tape;
-        tape_init(&tape, model->parameters.count);
+        tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
         tape.plain = plain;
         model_loss(model, &tape, &(ModelInput){.B = 1, .T = 4, .ids = ids},
                    &(HeadLoss){targets, NULL, 0.25, losses[plain], NULL});

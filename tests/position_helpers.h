@@ -60,9 +60,8 @@ static inline void layer1_open(Layer1 *layer, PositionConfig position, int64_t T
     parameters_initialize(&layer->parameters, 3);
     position_initialize(layer->position);
     if (!position_prepare(layer->position, T, &error)) fail_msg("%s", error.message);
-    tape_init(&layer->tape, layer->parameters.count);
+    tape_init(&layer->tape, layer->parameters.count, TAPE_RECORD);
     layer->tape.gradients = allocate_zeroed((size_t)layer->parameters.size, sizeof(real));
-    layer->tape.recording = true;
 }
 
 static inline void layer1_close(Layer1 *layer) {

@@ -198,7 +198,7 @@ static Model *model_with(PositionConfig scheme, int64_t layers) {
 static void logits_of(const Model *model, const int32_t *tokens, int64_t length, bool bidirectional,
                       KeyValueCache *caches, real *logits) {
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     ModelInput input = {
         .B = 1, .T = length, .ids = tokens, .bidirectional = bidirectional, .caches = caches};
     const Tensor *out = model_logits(model, &tape, model_hidden(model, &tape, &input));

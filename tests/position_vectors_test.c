@@ -155,7 +155,7 @@ static void transformer_xl_with_memory(void **state) {
     Layer1 layer;
     layer1_open(&layer, (PositionConfig){.type = POSITION_TRANSFORMER_XL}, T, H, D);
     load_tables(&layer.parameters);
-    layer.tape.recording = false;
+    layer.tape.mode = TAPE_EVALUATE;
     real q[NEW * C], k[T * C], v[T * C], rows[NEW * 3 * C];
     generate("q", q, NEW * C);
     generate("k", k, T * C);

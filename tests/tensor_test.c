@@ -1,5 +1,6 @@
 /* The fast operations against their plain twins, the numbers at the edges, and the tape's memory. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -207,8 +208,7 @@ static void test_activations(void **state) {
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) x->data[r] = (real)rows[r].x;
         for (int plain = 0; plain < 2; plain++) {
             Tape tape;
-            tape_init(&tape, p.count);
-            tape.recording = true;
+            tape_init(&tape, p.count, TAPE_RECORD);
             tape.plain = plain;
             tape.gradients = slopes[plain];
             tape_begin_gradients(&tape);
@@ -238,8 +238,7 @@ static void run_network(Parameters *p, Tensor *const *w, bool plain, bool recomp
                         real *gradients, real *output) {
     static const int32_t ids[6] = {0, 3, 2, 2, 1, 4};
     Tape tape;
-    tape_init(&tape, p->count);
-    tape.recording = true;
+    tape_init(&tape, p->count, TAPE_RECORD);
     tape.plain = plain;
     tape.recompute = recompute;
     tape.gradients = gradients;
@@ -291,6 +290,60 @@ static void test_network_plain_and_recomputed(void **state) {
     parameters_free(&p);
 }
 
+/* A transient that nothing reads, and one that is the output of a segment: in every mode the memory is
+ * steady and the bits are the same. */
+static void test_transients_of_a_segment(void **state) {
+    (void)state;
+    enum { C = 24, N = 6 * C };
+    static const int32_t ids[6] = {0, 3, 2, 2, 1, 4};
+    Parameters p = {0};
+    Tensor *table = fake_parameter(&p, "embedding", 5, C), *gain = fake_parameter(&p, "gain", C, 0),
+           *w = fake_parameter(&p, "w", C, C);
+    Error error;
+    assert_true(parameters_allocate(&p, &error));
+    for (int64_t i = 0; i < p.size; i++) p.values[i] = (real)draw();
+    real *gradients = allocate_zeroed((size_t)p.size, sizeof(real)),
+         *expected = allocate_zeroed((size_t)p.size, sizeof(real)), output[N], ones[N];
+    for (int i = 0; i < N; i++) ones[i] = (real)cos(i);
+    for (int kind = 0; kind < 3; kind++) { /* keeping all, recomputing, evaluating */
+        Tape tape;
+        tape_init(&tape, p.count, kind < 2 ? TAPE_RECORD : TAPE_EVALUATE);
+        tape.recompute = kind == 1;
+        tape.gradients = gradients;
+        size_t first = 0;
+        for (int pass = 0; pass < 4; pass++) {
+            tape_begin_gradients(&tape);
+            Tensor *x = embedding(&tape, table, ids, 2, 3);
+            for (int layer = 0; layer < 3; layer++) {
+                Segment segment = tape_segment_begin(&tape, x);
+                activation(&tape, x, ACTIVATION_SILU); /* unread */
+                Tensor *h = linear(&tape, rmsnorm(&tape, x, gain, 1e-5, true), w, x);
+                x = tape_segment_end(&tape, &segment, activation(&tape, h, ACTIVATION_GELU));
+            }
+            x = linear(&tape, x, w, NULL);
+            if (kind + pass == 0) memcpy(output, x->data, sizeof output);
+            assert_memory_equal(output, x->data, sizeof output);
+            if (kind < 2) {
+                tape_seed_gradient(&tape, x, ones);
+                tape_backward(&tape);
+                tape_end_gradients(&tape, p.tensors, p.count);
+                if (kind + pass == 0) memcpy(expected, gradients, (size_t)p.size * sizeof(real));
+                assert_memory_equal(expected, gradients, (size_t)p.size * sizeof(real));
+            }
+            for (int64_t i = 0; i < tape.pooled_count; i++) /* held once each */
+                for (int64_t k = 0; k < i; k++)
+                    assert_ptr_not_equal(tape.pooled[i]->data, tape.pooled[k]->data);
+            tape_reset(&tape);
+            if (pass == 0) first = tape_peak_bytes(&tape);
+            assert_int_equal(tape_peak_bytes(&tape), first);
+        }
+        tape_free(&tape);
+    }
+    free(gradients);
+    free(expected);
+    parameters_free(&p);
+}
+
 /* ---- attention ---- */
 
 static void check_attention(int64_t B, int64_t T, int64_t H, int64_t G, int64_t D, bool causal,
@@ -311,8 +364,7 @@ static void check_attention(int64_t B, int64_t T, int64_t H, int64_t G, int64_t 
         real **v = values[plain];
         for (int i = 0; i < 3; i++) v[i] = allocate_zeroed((size_t)sizes[i], sizeof(real));
         Tape tape;
-        tape_init(&tape, p.count);
-        tape.recording = true;
+        tape_init(&tape, p.count, TAPE_RECORD);
         tape.plain = plain;
         tape.gradients = v[1];
         AttentionOptions options = {.num_heads = H,
@@ -376,7 +428,7 @@ static void test_attention_nothing_allowed(void **state) {
     int32_t starts[T] = {0, 2, 2}; /* row 1 would have to look into the future */
     Tensor x = tensor_constant("qkv", qkv, 3, (int64_t[]){1, T, 3 * D});
     Tape tape;
-    tape_init(&tape, 0);
+    tape_init(&tape, 0, TAPE_EVALUATE);
     AttentionOptions options = {.num_heads = 1,
                                 .num_kv_heads = 1,
                                 .causal = true,
@@ -431,8 +483,7 @@ static void test_head_over_chunks(void **state) {
     int32_t *targets = allocate(N, sizeof *targets);
     for (int i = 0; i < N; i++) targets[i] = i * 5 % V, weights[i] = i % 4 ? weights[i] + 1 : 0;
     Tape tape;
-    tape_init(&tape, p.count);
-    tape.recording = true;
+    tape_init(&tape, p.count, TAPE_RECORD);
     tape.gradients = allocate_zeroed((size_t)p.size, sizeof(real));
     tape_begin_gradients(&tape);
     for (int pass = 0; pass < 2; pass++) {
@@ -475,7 +526,7 @@ static void test_predictions(void **state) {
     int32_t target = 0, prediction;
     HeadLoss head = {&target, NULL, 1, &loss, &prediction};
     Tape tape;
-    tape_init(&tape, 0);
+    tape_init(&tape, 0, TAPE_EVALUATE);
     Tensor x = tensor_constant("x", &one, 2, (int64_t[]){1, 1});
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t V = sizes[i];
@@ -541,7 +592,36 @@ static Model *small_model(void) {
     return model;
 }
 
-/* After the first step a step takes no memory; a dry run predicts what the first one takes. */
+/* Tables that end too early are not read past their end. */
+static void test_positions_not_prepared(void **state) {
+    (void)state;
+    Model *model = small_model();
+    model->position->prepared = 15;
+    int32_t ids[16] = {0};
+    Tape tape;
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
+    int ends[2], status;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork(); /* without threads: OpenMP does not work there */
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        signal(SIGABRT, SIG_DFL);
+        parallel_set_share(1);
+        model_hidden(model, &tape, &(ModelInput){.B = 1, .T = 16, .ids = ids});
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[500] = "";
+    assert_true(read(ends[0], text, sizeof text - 1) > 0);
+    close(ends[0]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_non_null(strstr(text, "position_prepare has not been called"));
+    tape_free(&tape);
+    model_free(model);
+}
+
+/* After the first step a step takes no memory; a plan predicts what the first one takes. */
 static void test_memory_is_steady_and_predicted(void **state) {
     (void)state;
     for (int recompute = 0; recompute < 2; recompute++) {
@@ -551,15 +631,13 @@ static void test_memory_is_steady_and_predicted(void **state) {
         for (int i = 0; i < 32; i++) ids[i] = i, targets[i] = i + 1;
         ModelInput input = {.B = 2, .T = 16, .ids = ids};
         HeadLoss loss = {targets, NULL, 1.0 / 32, losses, NULL};
-        Tape dry, tape;
-        tape_init(&dry, model->parameters.count);
-        tape_dry(&dry);
-        tape_init(&tape, model->parameters.count);
+        Tape plan, tape;
+        tape_init(&plan, model->parameters.count, TAPE_PLAN);
+        tape_init(&tape, model->parameters.count, TAPE_RECORD);
         tape.gradients = allocate_zeroed((size_t)model->parameters.size, sizeof(real));
-        dry.recording = tape.recording = true;
-        dry.recompute = tape.recompute = recompute;
-        model_loss(model, &dry, &input, &loss);
-        tape_backward(&dry);
+        plan.recompute = tape.recompute = recompute;
+        model_loss(model, &plan, &input, &loss);
+        tape_backward(&plan);
         size_t first = 0;
         for (int step = 0; step < 3; step++) {
             tape_begin_gradients(&tape);
@@ -569,10 +647,10 @@ static void test_memory_is_steady_and_predicted(void **state) {
             if (step == 0) first = tape_peak_bytes(&tape);
             assert_int_equal(tape_peak_bytes(&tape), first);
         }
-        assert_int_equal(tape_peak_bytes(&dry), first);
+        assert_int_equal(tape_peak_bytes(&plan), first);
         free(tape.gradients);
         tape_free(&tape);
-        tape_free(&dry);
+        tape_free(&plan);
         model_free(model);
     }
 }
@@ -585,9 +663,7 @@ static void test_recompute_takes_less(void **state) {
         Model *model = small_model();
         int32_t ids[16] = {0};
         Tape tape;
-        tape_init(&tape, model->parameters.count);
-        tape_dry(&tape);
-        tape.recording = true;
+        tape_init(&tape, model->parameters.count, TAPE_PLAN);
         tape.recompute = recompute;
         model_loss(model, &tape, &(ModelInput){.B = 1, .T = 16, .ids = ids}, &(HeadLoss){0});
         tape_backward(&tape);
@@ -610,8 +686,7 @@ static void test_final_gradients_are_announced(void **state) {
     real losses[16];
     int counts[64] = {0};
     Tape tape;
-    tape_init(&tape, model->parameters.count);
-    tape.recording = true;
+    tape_init(&tape, model->parameters.count, TAPE_RECORD);
     tape.gradients = allocate_zeroed((size_t)model->parameters.size, sizeof(real));
     tape.on_final = count_final;
     tape.on_final_context = counts;
@@ -638,8 +713,7 @@ static void test_gradients_begin_anew(void **state) {
     Error error;
     assert_true(parameters_allocate(&p, &error));
     Tape tape;
-    tape_init(&tape, p.count);
-    tape.recording = true;
+    tape_init(&tape, p.count, TAPE_RECORD);
     tape.gradients = allocate_zeroed((size_t)p.size, sizeof(real));
     for (int64_t i = 0; i < p.size; i++) tape.gradients[i] = 9;
     tape_begin_gradients(&tape);
@@ -668,6 +742,7 @@ int main(void) {
         cmocka_unit_test(test_exp),
         cmocka_unit_test(test_activations),
         cmocka_unit_test(test_network_plain_and_recomputed),
+        cmocka_unit_test(test_transients_of_a_segment),
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_of_random_shapes),
         cmocka_unit_test(test_attention_nothing_allowed),
@@ -676,6 +751,7 @@ int main(void) {
         cmocka_unit_test(test_predictions),
         cmocka_unit_test(test_gradients_begin_anew),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_positions_not_prepared),
         cmocka_unit_test(test_memory_is_steady_and_predicted),
         cmocka_unit_test(test_recompute_takes_less),
         cmocka_unit_test(test_final_gradients_are_announced),

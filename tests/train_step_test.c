@@ -195,8 +195,7 @@ static real *gradients_of(const ModelConfig *config, int threads, bool recompute
         starts[i] = i / 40 * 40;
     }
     Tape tape;
-    tape_init(&tape, model->parameters.count);
-    tape.recording = true;
+    tape_init(&tape, model->parameters.count, TAPE_RECORD);
     tape.recompute = recompute;
     tape.gradients = allocate_zeroed((size_t)*size, sizeof(real));
     tape_begin_gradients(&tape);

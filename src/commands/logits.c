@@ -35,7 +35,7 @@ bool logits_print(const Model *model, const int32_t *ids, int64_t count, int64_t
     ModelInput input = {.B = 1, .T = count, .ids = ids};
     if (model->config.document_mask) input.document_start = starts;
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     Tensor *logits = model_logits(model, &tape, model_hidden(model, &tape, &input));
     int64_t vocab_size = model->config.vocab_size;
     for (int64_t i = 0; i < count * vocab_size; i++)

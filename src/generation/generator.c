@@ -226,7 +226,7 @@ bool generate(const Model *model, const int32_t *prompt, int64_t count,
     *times = (GeneratorTimes){0};
     if (!generate_check(model, prompt, count, options, error)) return false;
     Generator g = {.model = model, .options = options};
-    tape_init(&g.tape, model->parameters.count);
+    tape_init(&g.tape, model->parameters.count, TAPE_EVALUATE);
     begin_stories(&g, prompt, count);
     int64_t L = model->config.context_length;
     times->prompt_tokens = count - generator_window(count, L);

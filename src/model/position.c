@@ -1,5 +1,6 @@
 #include "model/position.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +94,14 @@ bool position_prepare(Position *position, int64_t length, Error *error) {
     return true;
 }
 
+/* A caller that has not prepared the tables for so many positions would read past their end. */
+static void require(const Position *position, const Tape *tape, int64_t length) {
+    assert(tape->mode == TAPE_PLAN || position->prepared >= length ||
+           !"position_prepare has not been called for this length");
+}
+
 Tensor *position_embed(const Position *position, Tape *tape, Tensor *x, int64_t first_position) {
+    require(position, tape, first_position + x->shape[1]);
     return position->scheme->embed ? position->scheme->embed(position, tape, x, first_position) : x;
 }
 
@@ -103,6 +111,7 @@ const AttentionHooks *position_hooks(const Position *position, int64_t layer) {
 
 void position_layer_tables(const Position *position, Tape *tape, int64_t layer, int64_t keys,
                            bool bidirectional, Tensor *tables[3]) {
+    require(position, tape, keys);
     memcpy(tables, position->layers[layer].tables, sizeof position->layers[layer].tables);
     if (position->scheme->layer_tables)
         position->scheme->layer_tables(position, tape, layer, keys, bidirectional, tables);

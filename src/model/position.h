@@ -68,7 +68,7 @@ Position *position_create(const ModelConfig *config, Parameters *parameters, Err
 void position_declare_layer(Position *position, Parameters *parameters, int64_t layer);
 void position_initialize(Position *position);
 /* Makes the tables reach `length` positions; call from one thread, before any operation that uses
- * them. Cheap when they do already. False when the scheme ends before that (a learned table).
+ * them (to forget it ends the program). Cheap when they do already. False when the scheme ends before that (a learned table).
  * The frequencies of dynamic_ntk are those of the `length` of the last call. */
 bool position_prepare(Position *position, int64_t length, Error *error);
 /* Whether the last of `length` tokens changes how those before it are seen (dynamic_ntk past its

@@ -66,7 +66,7 @@ static void fetch_next_head(int64_t rows, int64_t D, const real *from, int64_t s
     enum { LINE = 64 / sizeof(real), SECOND_LEVEL_CACHE = 2 };
     for (int64_t r = 0; r < rows; r++)
         for (int64_t d = D; d < 2 * D; d += LINE)
-            __builtin_prefetch(from + r * stride + d, 0, SECOND_LEVEL_CACHE);
+            __builtin_prefetch(address_of(from, r * stride + d), 0, SECOND_LEVEL_CACHE);
 }
 
 /* Copies rows of one head, transformed when the scheme transforms that part. */

@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void dots(const int R, const int C,
     for (int64_t i = 0; i < whole; i += LANES)
         for (int q = 0; q < C; q++) {
             const real *row = b + q * apart * ldb + i;
-            __builtin_prefetch(row + PREFETCH);
+            __builtin_prefetch(address_of(row, PREFETCH));
             for (int r = 0; r < R; r++) {
 #pragma omp simd
                 for (int l = 0; l < LANES; l++) sums[r][q][l] += a[r * lda + i + l] * row[l];

@@ -14,12 +14,17 @@ typedef struct Gradient {
     int shares;
 } Gradient;
 
+static bool records(const Tape *tape) {
+    return tape->mode != TAPE_EVALUATE;
+}
+
 static size_t bytes_of(const Tensor *x) {
     return (size_t)tensor_size(x) * sizeof(real);
 }
 
-void tape_init(Tape *tape, int64_t parameter_count) {
-    *tape = (Tape){.parameter_count = parameter_count, .place = "model"};
+void tape_init(Tape *tape, int64_t parameter_count, TapeMode mode) {
+    *tape = (Tape){.mode = mode, .parameter_count = parameter_count, .place = "model"};
+    tape->activations.counting = tape->pool.counting = mode == TAPE_PLAN;
     tape->touched = allocate_zeroed((size_t)parameter_count, sizeof *tape->touched);
     tape->uses = allocate_zeroed((size_t)parameter_count, sizeof *tape->uses);
 }
@@ -37,10 +42,6 @@ void tape_free(Tape *tape) {
     *tape = (Tape){0};
 }
 
-void tape_dry(Tape *tape) {
-    tape->dry = tape->activations.counting = tape->pool.counting = true;
-}
-
 size_t tape_peak_bytes(const Tape *tape) {
     return tape->activations.peak + tape->pool.bytes;
 }
@@ -51,6 +52,7 @@ size_t tape_peak_bytes(const Tape *tape) {
 static void hold_block(Tape *tape, Tensor *x, real *block) {
     x->data = block;
     x->resident = x->pooled = true;
+    x->inside_segment = tape->inside_segment;
     array_reserve(tape->pooled, tape->pooled_count, tape->pooled_capacity, 1);
     tape->pooled[tape->pooled_count++] = x;
 }
@@ -118,7 +120,7 @@ static void run(Tape *tape, Node *node, bool backward) {
     if (job.scratch)
         job.memory = pool_take(&tape->pool, (size_t)(job.scratch * job.parts) * sizeof(real));
     double start = omp_get_wtime();
-    if (tape->dry) {
+    if (tape->mode == TAPE_PLAN) {
         /* counted, not computed */
     } else if (tape->plain && plain) {
         plain(node);
@@ -143,7 +145,7 @@ static void ensure_values(Tape *tape, Tensor *x) {
 static void compute(Tape *tape, Node *node) {
     for (int i = 0; i < node->input_count; i++) ensure_values(tape, node->inputs[i]);
     make_resident(tape, node->output);
-    if (tape->recording && node->operation->gradient_in_forward) open_gradients(tape, node);
+    if (records(tape) && node->operation->gradient_in_forward) open_gradients(tape, node);
     if (!node->kept_resident && node->kept_size)
         node->kept = arena_take(&tape->activations, (size_t)node->kept_size * sizeof(real));
     node->kept_resident = true;
@@ -179,13 +181,13 @@ Tensor *tape_apply(Tape *tape, const OperationCall *call) {
     while (node->input_count < NODE_MAX_INPUTS && call->inputs[node->input_count]) {
         Tensor *input = call->inputs[node->input_count];
         node->inputs[node->input_count++] = input;
-        if (tape->recording && input->parameter >= 0) tape->uses[input->parameter]++;
+        if (records(tape) && input->parameter >= 0) tape->uses[input->parameter]++;
     }
     if (call->options_size) {
         void *options = arena_take(&tape->headers, call->options_size);
         node->options = memcpy(options, call->options, call->options_size);
     }
-    if (tape->recording) {
+    if (records(tape)) {
         array_reserve(tape->nodes, tape->node_count, tape->node_capacity, 1);
         tape->nodes[tape->node_count++] = node;
     }
@@ -204,6 +206,7 @@ Tensor *tape_constant(Tape *tape, const char *name, real *data, int rank, const 
 /* ---- segments ---- */
 
 Segment tape_segment_begin(Tape *tape, Tensor *input) {
+    tape->inside_segment = true;
     return (Segment){.first_node = tape->node_count,
                      .mark = arena_mark(&tape->activations),
                      .header_mark = arena_mark(&tape->headers),
@@ -211,12 +214,15 @@ Segment tape_segment_begin(Tape *tape, Tensor *input) {
 }
 
 Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
-    if (tape->recording && !tape->recompute) return output;
+    tape->inside_segment = false;
+    if (records(tape) && !tape->recompute) return output;
     /* The output moves to the pool, and the memory of everything else is given back. */
     real *block = pool_take(&tape->pool, bytes_of(output));
-    if (!tape->dry) memcpy(block, output->data, bytes_of(output));
+    if (tape->mode != TAPE_PLAN) memcpy(block, output->data, bytes_of(output));
+    for (int64_t i = tape->pooled_count - 1; i >= 0; i--) /* transients that nothing has read */
+        if (tape->pooled[i]->inside_segment) release(tape, tape->pooled[i]);
     arena_rewind(&tape->activations, segment->mark);
-    if (tape->recording) {
+    if (records(tape)) {
         segment->end_node = tape->node_count;
         for (int64_t i = segment->first_node; i < segment->end_node; i++) {
             tape->nodes[i]->segment = tape->segment_count;
@@ -235,6 +241,7 @@ Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
         output->producer = NULL;
     }
     hold_block(tape, output, block);
+    output->transient = false; /* to compute it again would take the whole segment */
     return output;
 }
 
@@ -273,10 +280,10 @@ static void new_gradient(Tape *tape, Tensor *x) {
  * something is there already that must be added to, else 0. */
 static real *gradient_of(Tape *tape, Tensor *x, real *accumulate) {
     if (x->parameter >= 0) {
-        if (!tape->gradients && !tape->dry) return NULL;
+        if (!tape->gradients && tape->mode != TAPE_PLAN) return NULL;
         *accumulate = tape->touched[x->parameter];
         tape->touched[x->parameter] = 1;
-        return tape->dry ? NULL : tape->gradients + x->offset;
+        return tape->mode == TAPE_PLAN ? NULL : tape->gradients + x->offset;
     }
     if (!x->producer) return NULL;
     *accumulate = x->gradient != NULL;
@@ -286,7 +293,7 @@ static real *gradient_of(Tape *tape, Tensor *x, real *accumulate) {
         const real *shared = x->gradient->data;
         give_gradient_share(tape, x);
         new_gradient(tape, x);
-        if (!tape->dry) memcpy(x->gradient->data, shared, bytes_of(x));
+        if (tape->mode != TAPE_PLAN) memcpy(x->gradient->data, shared, bytes_of(x));
     }
     return x->gradient->data;
 }
@@ -294,7 +301,7 @@ static real *gradient_of(Tape *tape, Tensor *x, real *accumulate) {
 void tape_seed_gradient(Tape *tape, Tensor *x, const real *values) {
     give_gradient_share(tape, x);
     new_gradient(tape, x);
-    if (!tape->dry) memcpy(x->gradient->data, values, bytes_of(x));
+    if (tape->mode != TAPE_PLAN) memcpy(x->gradient->data, values, bytes_of(x));
 }
 
 /* d/d input = d/d output: let the input share the output's gradient, or add it to what is there. */
@@ -307,7 +314,7 @@ static void pass_gradient(Tape *tape, Node *node, Tensor *input) {
     }
     real accumulate;
     real *gradient = gradient_of(tape, input, &accumulate);
-    if (!gradient || tape->dry) return;
+    if (!gradient || tape->mode == TAPE_PLAN) return;
     const real *from = node->output->gradient->data;
     int64_t size = tensor_size(input);
 #pragma omp simd
@@ -321,7 +328,9 @@ static void open_gradients(Tape *tape, Node *node) {
         if (operation->passes_gradient & 1u << i) continue;
         node->input_gradients[i] = gradient_of(tape, node->inputs[i], &node->accumulate[i]);
         bool adds = operation->adds_gradient & 1u << i || (tape->plain && operation->plain_forward);
-        if (!adds || !node->input_gradients[i] || node->accumulate[i] != 0 || tape->dry) continue;
+        if (!adds || !node->input_gradients[i] || node->accumulate[i] != 0 ||
+            tape->mode == TAPE_PLAN)
+            continue;
         memset(node->input_gradients[i], 0, bytes_of(node->inputs[i]));
         node->accumulate[i] = 1;
     }

@@ -64,7 +64,7 @@ struct Node {
     const void *options; /* the operation's own settings, copied to the tape */
     real *kept;          /* numbers forward leaves for backward (1/rms, log-sum-exp) */
     int64_t kept_size;
-    bool kept_resident; /* the arena holds it (in a dry run without an address) */
+    bool kept_resident; /* the arena holds it (while planning without an address) */
     int64_t segment;    /* index of the recomputed segment it belongs to, or -1 */
 
     /* During backward: the output's gradient, and for each input where its part goes (NULL: no
@@ -74,10 +74,15 @@ struct Node {
     real accumulate[NODE_MAX_INPUTS];
 };
 
+typedef enum TapeMode {
+    TAPE_EVALUATE, /* compute, and forget what the next operation does not read */
+    TAPE_RECORD,   /* keep nodes and activations for tape_backward */
+    TAPE_PLAN      /* like record, but nothing is computed: shapes, bytes and FLOPs are counted */
+} TapeMode;
+
 struct Tape {
     /* Settings, by the owner, before the first operation. */
-    bool recording;      /* keep nodes for tape_backward */
-    bool dry;            /* shapes, bytes and FLOPs only: nothing is computed (needs tape_dry) */
+    TapeMode mode;       /* may change between evaluate and record after a tape_reset */
     bool plain;          /* compute with the definitions in tensor/plain/ */
     bool recompute;      /* segments keep only their input and output for backward */
     bool find_nonfinite; /* stop noting at the first output that holds a NaN or infinity */
@@ -107,15 +112,14 @@ struct Tape {
     int64_t segment_count, segment_capacity;
     Tensor **pooled;
     int64_t pooled_count, pooled_capacity;
+    bool inside_segment;
     unsigned char
         *touched; /* per parameter: its gradient has been written since tape_begin_gradients */
     int *uses;    /* per parameter: uses not yet seen by backward */
 };
 
-void tape_init(Tape *tape, int64_t parameter_count);
+void tape_init(Tape *tape, int64_t parameter_count, TapeMode mode);
 void tape_free(Tape *tape);
-/* Makes it a dry tape: takes no memory but for headers, computes nothing, and counts. */
-void tape_dry(Tape *tape);
 /* Bytes of activations, gradients and scratch at the peak so far (not the parameters). */
 size_t tape_peak_bytes(const Tape *tape);
 

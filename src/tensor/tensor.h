@@ -17,7 +17,7 @@ typedef struct Tensor {
     const char *name; /* for messages, tables and drawings; not owned */
     int rank;
     int64_t shape[TENSOR_MAX_RANK];
-    real *data; /* valid while `resident`; NULL in a dry run */
+    real *data; /* valid while `resident`; NULL while planning */
     bool resident;
 
     /* The gradient of an activation, from its first writer in backward to its last reader. Two
@@ -31,6 +31,7 @@ typedef struct Tensor {
     struct Node *producer; /* the operation that computes it; NULL for parameters and constants */
     bool transient;        /* given back after its first reader, computed again where needed */
     bool pooled;           /* its data is a block of the tape's pool, not of the arena */
+    bool inside_segment;   /* pooled between tape_segment_begin and tape_segment_end */
 } Tensor;
 
 /* Number of elements. */

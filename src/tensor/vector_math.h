@@ -130,4 +130,9 @@ static inline real real_sigmoid(real x) {
     return 1 / (1 + real_exp(-x));
 }
 
+/* Where x[i] would be, for prefetching: i may lie outside of the array x points into. */
+static inline const void *address_of(const real *x, int64_t i) {
+    return (const void *)((uintptr_t)x + (uintptr_t)i * sizeof(real));
+}
+
 #endif

@@ -78,7 +78,7 @@ Evaluator *evaluator_new(const Model *model, int threads, Tape *tapes) {
     if (tapes) return evaluator;
     evaluator->tapes = allocate((size_t)evaluator->threads, sizeof *evaluator->tapes);
     for (int i = 0; i < evaluator->threads; i++)
-        tape_init(&evaluator->tapes[i], model->parameters.count);
+        tape_init(&evaluator->tapes[i], model->parameters.count, TAPE_EVALUATE);
     return evaluator;
 }
 
@@ -136,8 +136,8 @@ static bool fill_row(Evaluator *e, const EvaluationSource *source, int64_t i, in
 /* Runs sequences [first, first + count) of the round, all of one length, in one forward pass. */
 static void run_rows(Evaluator *e, Tape *tape, int64_t first, int64_t count) {
     int64_t at = first * e->T;
-    bool recording = tape->recording;
-    tape->recording = false;
+    TapeMode mode = tape->mode;
+    tape->mode = TAPE_EVALUATE;
     tape_reset(tape);
     ModelInput input = {.B = count, .T = e->lengths[first], .ids = e->ids + at};
     if (e->model->config.document_mask) input.document_start = e->document_start + at;
@@ -147,7 +147,7 @@ static void run_rows(Evaluator *e, Tape *tape, int64_t first, int64_t count) {
                            .losses = e->losses + at,
                            .predictions = e->predictions + at});
     tape_reset(tape);
-    tape->recording = recording;
+    tape->mode = mode;
 }
 
 /* Fills and runs one slice: the sequences from `index` on. A shorter last one runs by itself. */

@@ -49,9 +49,9 @@ static int share_of(const TrainStep *step, int64_t round) {
     return (step->threads + busy - 1) / busy;
 }
 
-static void prepare_tape(const TrainStep *step, Tape *tape, const TrainStepConfig *config) {
-    tape_init(tape, step->model->parameters.count);
-    tape->recording = true;
+static void prepare_tape(const TrainStep *step, Tape *tape, const TrainStepConfig *config,
+                         TapeMode mode) {
+    tape_init(tape, step->model->parameters.count, mode);
     tape->recompute = config->recompute;
     tape->plain = config->plain;
 }
@@ -61,8 +61,7 @@ static void prepare_tape(const TrainStep *step, Tape *tape, const TrainStepConfi
 static size_t plan_worker(const TrainStep *step, const TrainStepConfig *config, int worker,
                           double *flops) {
     Tape tape;
-    prepare_tape(step, &tape, config);
-    tape_dry(&tape);
+    prepare_tape(step, &tape, config, TAPE_PLAN);
     int32_t *ids = allocate_zeroed((size_t)(step->slice * step->T), sizeof *ids);
     int64_t round = step->rows / step->workers / step->slice - 1, count;
     for (; (count = slice_size(step, worker, round)) > 0; round++) {
@@ -113,7 +112,7 @@ bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *con
     step->gradients = allocate_zeroed((size_t)step->workers, sizeof *step->gradients);
     for (int w = 0; w < step->workers; w++) {
         step->gradients[w] = allocate_zeroed((size_t)model->parameters.size, sizeof(real));
-        prepare_tape(step, &step->tapes[w], config);
+        prepare_tape(step, &step->tapes[w], config, TAPE_RECORD);
         step->tapes[w].gradients = step->gradients[w];
     }
     return true;
@@ -165,7 +164,7 @@ static void run_slice(TrainStep *step, Tape *tape, int64_t row, int64_t count, d
                      .losses = step->losses + at};
     tape->last_pass = last;
     model_loss(step->model, tape, &input, &loss);
-    if (tape->recording) tape_backward(tape);
+    if (tape->mode == TAPE_RECORD) tape_backward(tape);
 }
 
 /* The rows of one worker. */
@@ -200,7 +199,7 @@ static bool report_nonfinite(TrainStep *step, int64_t t, double rate, const Step
                              Error *error) {
     char where[160] = "in backward";
     Tape tape;
-    tape_init(&tape, step->model->parameters.count);
+    tape_init(&tape, step->model->parameters.count, TAPE_EVALUATE);
     tape.find_nonfinite = true;
     for (int64_t row = 0; row < step->rows; row += step->slice) {
         int64_t count = step->rows - row < step->slice ? step->rows - row : step->slice;

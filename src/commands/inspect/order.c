@@ -39,7 +39,7 @@ static void compute(const InspectSubject *subject, const int64_t *places, bool c
     real *rows = allocate((size_t)(2 * T * C), sizeof *rows);
     for (int64_t n = 0; n < T; n++) moved[places ? places[n] : n] = subject->ids[n];
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     first_attention(model, &tape, moved, T, causal, rows);
     tape_reset(&tape);
     ModelInput input = {.B = 1, .T = T, .ids = moved, .bidirectional = !causal};

@@ -14,7 +14,7 @@ static void bias_of(const Model *model, int64_t layer, int64_t head, int64_t N, 
     int64_t D = c->d_model / c->num_heads;
     const AttentionHooks *hooks = position_hooks(model->position, layer);
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     Tensor *tables[3];
     position_layer_tables(model->position, &tape, layer, N, false, tables);
     real *zeros = allocate_zeroed((size_t)(N * D), sizeof *zeros);

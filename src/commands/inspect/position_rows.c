@@ -37,7 +37,7 @@ void inspect_position_table(const Model *model, int64_t length, double *rows) {
     int64_t C = model->config.d_model;
     real *zeros = allocate_zeroed((size_t)(length * C), sizeof *zeros);
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     Tensor *x = tape_constant(&tape, "zeros", zeros, 3, (int64_t[]){1, length, C});
     const real *p = position_embed(model->position, &tape, x, 0)->data;
     for (int64_t n = 0; n < length * C; n++) rows[n] = (double)p[n];

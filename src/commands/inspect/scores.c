@@ -34,7 +34,7 @@ static bool draw_attention(const InspectSubject *subject, Error *error) {
     for (int64_t i = 0; i < c->num_layers; i++)
         weights[i] = allocate((size_t)(H * T * T), sizeof(real));
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     ModelInput input = {.B = 1, .T = T, .ids = subject->ids, .attention_weights = weights};
     model_hidden(model, &tape, &input);
     tape_free(&tape);
@@ -63,7 +63,7 @@ static void split_embedding(const InspectSubject *subject, double *content, doub
     int64_t T = subject->count;
     inspect_position_table(model, T, position);
     Tape tape;
-    tape_init(&tape, model->parameters.count);
+    tape_init(&tape, model->parameters.count, TAPE_EVALUATE);
     Tensor *x = embedding(&tape, model->token_embeddings, subject->ids, 1, T);
     const real *whole = position_embed(model->position, &tape, x, 0)->data;
     for (int64_t n = 0; n < T * model->config.d_model; n++)

@@ -268,16 +268,18 @@ static Tensor *absolute_embed(const Position *position, Tape *tape, Tensor *x,
     const AbsoluteState *state = position->state;
     int64_t T = x->shape[1], C = x->shape[2];
     RowsOptions options = {state, first_position};
-    Tensor *p = state->trained ? tape_apply(tape, &(OperationCall){.operation = &rows_operation,
-                                                                   .name = "positions",
-                                                                   .inputs = {state->trained},
-                                                                   .rank = 2,
-                                                                   .shape = {T, C},
-                                                                   .options = &options,
-                                                                   .options_size = sizeof options})
-                               : tape_constant(tape, "positions",
-                                               tape->dry ? NULL : state->fixed + first_position * C,
-                                               2, (int64_t[]){T, C});
+    Tensor *p =
+        state->trained
+            ? tape_apply(tape, &(OperationCall){.operation = &rows_operation,
+                                                .name = "positions",
+                                                .inputs = {state->trained},
+                                                .rank = 2,
+                                                .shape = {T, C},
+                                                .options = &options,
+                                                .options_size = sizeof options})
+            : tape_constant(tape, "positions",
+                            tape->mode == TAPE_PLAN ? NULL : state->fixed + first_position * C, 2,
+                            (int64_t[]){T, C});
     OperationCall call = {.operation = &inject_operation,
                           .name = "embedding with positions",
                           .inputs = {x, p, state->gate},

@@ -54,11 +54,11 @@ static Span span_of(const AttentionTile *tile, Band band, int64_t r) {
 static void band_add(const AttentionTile *tile, Band band, const real *entries, real *to) {
     for (int64_t r = 0; r < tile->rows; r++, entries += band.count, to += tile->stride) {
         Span span = span_of(tile, band, r);
-        const real *near = entries + span.entry - span.near;
+        int64_t shift = span.entry - span.near;
         real first = entries[0], last = entries[band.count - 1];
         for (int64_t j = 0; j < span.near; j++) to[j] += first;
 #pragma omp simd
-        for (int64_t j = span.near; j < span.far; j++) to[j] += near[j];
+        for (int64_t j = span.near; j < span.far; j++) to[j] += entries[j + shift];
         for (int64_t j = span.far; j < span.end; j++) to[j] += last;
     }
 }
@@ -68,11 +68,12 @@ static void band_collect(const AttentionTile *tile, Band band, const real *from,
     memset(entries, 0, (size_t)(tile->rows * band.count) * sizeof(real));
     for (int64_t r = 0; r < tile->rows; r++, entries += band.count, from += tile->stride) {
         Span span = span_of(tile, band, r);
-        real *near = entries + span.entry - span.near, first = 0, last = 0;
+        int64_t shift = span.entry - span.near;
+        real first = 0, last = 0;
 #pragma omp simd reduction(+ : first)
         for (int64_t j = 0; j < span.near; j++) first += from[j];
 #pragma omp simd
-        for (int64_t j = span.near; j < span.far; j++) near[j] += from[j];
+        for (int64_t j = span.near; j < span.far; j++) entries[j + shift] += from[j];
         for (int64_t j = span.far; j < span.end; j++) last += from[j];
         entries[0] += first;
         entries[band.count - 1] += last;
@@ -214,7 +215,7 @@ static void xl_layer_tables(const Position *position, Tape *tape, int64_t layer,
     (void)layer;
     const XlState *state = position->state;
     int64_t C = position->config->d_model;
-    real *rows = tape->dry ? NULL : state->table + (position->prepared - keys) * C;
+    real *rows = tape->mode == TAPE_PLAN ? NULL : state->table + (position->prepared - keys) * C;
     Tensor *distances = tape_constant(tape, "distances", rows, 2,
                                       (int64_t[]){bidirectional ? 2 * keys - 1 : keys, C});
     tables[2] = linear(tape, distances, tables[2], NULL);
