@@ -255,6 +255,8 @@ static void rope_scores_of_far_pairs(void **state) {
 /* Embeds x (B, T, C) at first_position in a model of width 8. */
 static Tensor *embed(Layer1 *layer, real *x, int64_t rows, int64_t first_position) {
     Tensor *input = tape_constant(&layer->tape, "x", x, 3, (int64_t[]){1, rows, 8});
+    Error error;
+    assert_true(position_prepare(layer->position, first_position + input->shape[1], &error));
     return position_embed(layer->position, &layer->tape, input, first_position);
 }
 
