@@ -106,39 +106,29 @@ static void check_vectors(const Rope *rope) {
 
 /* ---- layouts ---- */
 
-/* Turns x by m in a layout, in double. */
-static void turn_in(const Rope *rope, PositionLayout layout, int64_t m, const double *x,
-                    double *y) {
-    memcpy(y, x, (size_t)rope->D * sizeof *y);
-    for (int64_t i = 0; i < rope->rotated / 2; i++) {
-        int64_t a, b;
-        position_rope_pair(layout, rope->rotated, i, &a, &b);
-        double c = cos((double)m * rope->frequencies[i]), s = sin((double)m * rope->frequencies[i]);
-        y[a] = x[a] * c - x[b] * s;
-        y[b] = x[a] * s + x[b] * c;
-    }
-}
-
-/* Largest difference of scores between the two layouts, rows of q and k permuted or not. */
+/* Largest difference of scores between the two layouts; if `permuted`, the elements of q and k are
+ * reordered for the second. */
 static double layout_difference(const Rope *rope, bool permuted) {
-    int64_t D = rope->D, m = 40, n = 13;
-    double largest = 0, *work = allocate((size_t)(6 * D), sizeof *work);
-    double *q = work, *k = q + D, *q2 = k + D, *k2 = q2 + D, *a = k2 + D, *b = a + D;
+    int64_t D = rope->D;
+    double largest = 0;
+    real *x = allocate((size_t)D, sizeof *x);
     for (int64_t v = 0; v < VECTORS; v++) {
-        double scores[2] = {0, 0};
-        for (int64_t d = 0; d < D; d++) {
-            int64_t from = permuted ? position_rope_half_from_interleaved(d, rope->rotated) : d;
-            q[d] = (double)rope->q[v * D + d], k[d] = (double)rope->k[v * D + d];
-            q2[d] = (double)rope->q[v * D + from], k2[d] = (double)rope->k[v * D + from];
-        }
-        for (int layout = 0; layout < 2; layout++) {
-            turn_in(rope, (PositionLayout)layout, m, layout ? q2 : q, a);
-            turn_in(rope, (PositionLayout)layout, n, layout ? k2 : k, b);
-            for (int64_t d = 0; d < D; d++) scores[layout] += a[d] * b[d] / sqrt((double)D);
+        double scores[2];
+        for (int half = 0; half < 2; half++) {
+            for (int side = 0; side < 2; side++) {
+                const real *from = (side ? rope->k : rope->q) + v * D;
+                for (int64_t d = 0; d < D; d++)
+                    x[d] = from[half && permuted
+                                    ? position_rope_half_from_interleaved(d, rope->rotated)
+                                    : d];
+                plain_rope(D, rope->rotated, half, side ? 13 : 40, rope->frequencies, x,
+                           rope->turned[side]);
+            }
+            scores[half] = product(D, rope->turned[0], rope->turned[1]) / sqrt((double)D);
         }
         largest = fmax(largest, fabs(scores[0] - scores[1]));
     }
-    free(work);
+    free(x);
     return largest;
 }
 
@@ -191,64 +181,53 @@ static void check_values(const Rope *rope) {
 
 /* ---- precision ---- */
 
-typedef enum Method {
-    FLOAT_POWF,
-    FLOAT_EXP_LOG,
-    FLOAT_RECURRENCE,
-    DOUBLE_FLOAT,
-    DOUBLE_FP16,
-    DOUBLE_BF16,
-    FREQUENCY_FP16,
-    FREQUENCY_BF16,
-    METHODS
-} Method;
-static const char *const method_names[METHODS] = {
-    "float: powf, angle and cosf in float",
-    "float: expf(-2i/d * logf(base)), angle in float",
-    "float: each position turned from the one before",
-    "double, stored as float (what this program does)",
-    "double, stored as fp16",
-    "double, stored as bf16",
-    "frequencies in fp16, the rest in double",
-    "frequencies in bf16, the rest in double"};
-
-static float float_frequency(const Rope *rope, Method method, int64_t i) {
-    float base = (float)rope->config->position.base;
-    float exponent = -2 * (float)i / (float)rope->rotated;
-    return method == FLOAT_EXP_LOG ? expf(exponent * logf(base)) : powf(base, exponent);
+static double exact(double x) {
+    return x;
+}
+static double fp32(double x) {
+    return (double)(float)x;
+}
+static double fp16(double x) {
+    return (double)half_to_float(half_from_float((float)x));
+}
+static double bf16(double x) {
+    return (double)bfloat16_to_float(bfloat16_from_float((float)x));
 }
 
-/* cos mθ_i as a method has it. */
-static double cosine(Method method, int64_t m, double theta, float approximate) {
-    switch (method) {
-    case FLOAT_POWF:
-    case FLOAT_EXP_LOG:
-        return (double)cosf((float)m * approximate);
-    case DOUBLE_FLOAT:
-        return (double)(float)cos((double)m * theta);
-    case DOUBLE_FP16:
-        return (double)half_to_float(half_from_float((float)cos((double)m * theta)));
-    case DOUBLE_BF16:
-        return (double)bfloat16_to_float(bfloat16_from_float((float)cos((double)m * theta)));
-    case FREQUENCY_FP16:
-        return cos((double)m * (double)half_to_float(half_from_float((float)theta)));
-    default:
-        return cos((double)m * (double)bfloat16_to_float(bfloat16_from_float((float)theta)));
-    }
-}
+enum { POWF, EXP_LOG, RECURRENCE, METHODS = 8 };
+static const struct {
+    const char *name;
+    double (*frequency)(double), (*cosine)(double); /* the roundings; NULL: all in float */
+} methods[METHODS] = {
+    {"float: powf, angle and cosf in float", NULL, NULL},
+    {"float: expf(-2i/d * logf(base)), angle in float", NULL, NULL},
+    {"float: each position turned from the one before", NULL, NULL},
+    {"double, stored as float (what this program does)", exact, fp32},
+    {"double, stored as fp16", exact, fp16},
+    {"double, stored as bf16", exact, bf16},
+    {"frequencies in fp16, the rest in double", fp16, exact},
+    {"frequencies in bf16, the rest in double", bf16, exact},
+};
 
 /* Largest error over all pairs and the window of up to 4096 positions that ends at `end`. */
-static double largest_error(const Rope *rope, Method method, int64_t end) {
+static double largest_error(const Rope *rope, int method, int64_t end) {
     enum { WINDOW = 4096 };
-    double largest = 0;
+    double largest = 0, base = rope->config->position.base;
+    int64_t first = end > WINDOW ? end - WINDOW : 0;
     for (int64_t i = 0; i < rope->rotated / 2; i++) {
-        double theta = pow(rope->config->position.base, -2.0 * (double)i / (double)rope->rotated);
-        float approximate = float_frequency(rope, method, i);
+        double theta = pow(base, -2.0 * (double)i / (double)rope->rotated);
+        float exponent = -2 * (float)i / (float)rope->rotated;
+        float approximate =
+            method == EXP_LOG ? expf(exponent * logf((float)base)) : powf((float)base, exponent);
         float c = 1, s = 0, step_c = cosf(approximate), step_s = sinf(approximate);
-        int64_t first = end > WINDOW ? end - WINDOW : 0;
-        for (int64_t m = method == FLOAT_RECURRENCE ? 0 : first; m <= end; m++) {
-            double value =
-                method == FLOAT_RECURRENCE ? (double)c : cosine(method, m, theta, approximate);
+        for (int64_t m = method == RECURRENCE ? 0 : first; m <= end; m++) {
+            double value;
+            if (method == RECURRENCE)
+                value = (double)c;
+            else if (method < RECURRENCE)
+                value = (double)cosf((float)m * approximate);
+            else
+                value = methods[method].cosine(cos((double)m * methods[method].frequency(theta)));
             if (m >= first) largest = fmax(largest, fabs(value - cos((double)m * theta)));
             float next = c * step_c - s * step_s;
             s = c * step_s + s * step_c;
@@ -265,9 +244,8 @@ static void check_precision(const Rope *rope) {
     for (int n = 0; n < 4; n++) printf(" %9lld", (long long)ends[n]);
     putchar('\n');
     for (int method = 0; method < METHODS; method++) {
-        printf("  %-50s", method_names[method]);
-        for (int n = 0; n < 4; n++)
-            printf("   %7.0e", largest_error(rope, (Method)method, ends[n]));
+        printf("  %-50s", methods[method].name);
+        for (int n = 0; n < 4; n++) printf("   %7.0e", largest_error(rope, method, ends[n]));
         putchar('\n');
     }
 }
