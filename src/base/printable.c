@@ -22,7 +22,8 @@ size_t printable_character(const void *text, size_t left, bool *printable) {
     uint32_t c = 0;
     size_t length = decode(text, left, &c);
     *printable = length > 0 && c >= 0x20 && !(c >= 0x7F && c < 0xA0) &&
-                 !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069);
+                 !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069) && c != 0xFFFE &&
+                 c != 0xFFFF;
     return length ? length : 1;
 }
 

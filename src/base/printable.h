@@ -1,6 +1,6 @@
 /* Text from files and models on its way to a person. Left out of it are control characters (C0, DEL
- * and C1: what a terminal obeys), what is not UTF-8, and the characters that reorder a line
- * (U+202A to U+202E, U+2066 to U+2069). Files get their text byte for byte, not through here. */
+ * and C1: what a terminal obeys), what is not UTF-8 or no character (U+FFFE, U+FFFF), and those that
+ * reorder a line (U+202A to U+202E, U+2066 to U+2069). Files get their text byte for byte, not through here. */
 #ifndef TINYLM_BASE_PRINTABLE_H
 #define TINYLM_BASE_PRINTABLE_H
 

@@ -86,29 +86,27 @@ void ticks_linear(Ticks *ticks, Range range, int most) {
     }
 }
 
-static int log_ticks_of(Ticks *ticks, Range range, const int *multiples, int multiple_count,
-                        int decade_step) {
+/* Every step-th power of ten in the range; all of them with their double and fivefold if step is 0.
+ * Returns how many there are, of which the first TICKS_MAX are taken. */
+static int ticks_of_decades(Ticks *ticks, Range range, int step) {
+    static const int multiples[] = {1, 2, 5};
+    int total = 0;
     ticks->count = 0;
-    int total = 0, first = (int)floor(log10(range.low));
-    for (int decade = first; decade <= 308 && pow(10, decade) <= range.high * (1 + 1e-9);
-         decade++) {
-        if (decade % decade_step) continue;
-        for (int i = 0; i < multiple_count; i++) {
+    for (int decade = (int)floor(log10(range.low)); decade <= 308; decade++)
+        for (int i = 0; i < (step ? 1 : 3); i++) {
             double value = multiples[i] * pow(10, decade);
-            if (value < range.low * (1 - 1e-9) || value > range.high * (1 + 1e-9)) continue;
+            if ((step && decade % step) || value < range.low * (1 - 1e-9) ||
+                value > range.high * (1 + 1e-9))
+                continue;
             total++;
             tick_add(ticks, value);
         }
-    }
     return total;
 }
 
 void ticks_log(Ticks *ticks, Range range, int most) {
-    static const int multiples[] = {1, 2, 5};
-    int total = log_ticks_of(ticks, range, multiples, 3, 1);
-    if (total > most) total = log_ticks_of(ticks, range, multiples, 1, 1);
-    for (int step = 2; total > most; step++) total = log_ticks_of(ticks, range, multiples, 1, step);
-    if (total < 3) {
+    for (int step = 0; ticks_of_decades(ticks, range, step) > most; step++) continue;
+    if (ticks->count < 3) {
         Ticks decades = *ticks;
         ticks_linear(ticks, range, most);
         if (ticks->count > decades.count) return;
@@ -119,8 +117,15 @@ void ticks_log(Ticks *ticks, Range range, int most) {
 
 /* ---- an axis in its place ---- */
 
-static const char *frame_color = "#888888", *grid_color = "#e3e3e3";
+static const char *grid_color = "#e3e3e3";
 enum { TITLE_ROOM = 22, MARK = 5, NAME_PIXELS = 13 };
+
+void axis_place(Axis *axis, double start, double end, double pixels_per_tick) {
+    axis->start = start;
+    axis->end = end;
+    int most = (int)fmax(2, fmin(fabs(end - start) / pixels_per_tick, TICKS_MAX));
+    (axis->logarithmic ? ticks_log : ticks_linear)(&axis->ticks, axis->range, most);
+}
 
 double axis_pixel(const Axis *axis, double value) {
     Range range = axis->range;
@@ -134,16 +139,15 @@ static int64_t label_count(const Axis *axis) {
     return axis->names ? axis->name_count : axis->ticks.count;
 }
 
+static const char *label_text(const Axis *axis, int64_t i) {
+    return axis->names ? axis->names[i] : axis->ticks.labels[i];
+}
+
 static double widest_label(const Axis *axis) {
     double widest = 0;
     for (int64_t i = 0; i < label_count(axis); i++)
-        widest = fmax(widest, svg_text_width(SVG_SMALL,
-                                             axis->names ? axis->names[i] : axis->ticks.labels[i]));
+        widest = fmax(widest, svg_text_width(SVG_SMALL, label_text(axis, i)));
     return fmin(widest, 220);
-}
-
-static double name_pixels(const Axis *axis) {
-    return fabs(axis_pixel(axis, 1) - axis_pixel(axis, 0));
 }
 
 static bool is_turned(const Axis *axis, double pixels) {
@@ -159,50 +163,31 @@ double axis_room_below(const Axis *axis, double pixels) {
     return labels + (axis->title ? TITLE_ROOM : 0) + 8;
 }
 
-/* Every how many-th label is drawn. */
-static int64_t label_step(const Axis *axis, double room) {
-    return axis->names ? (int64_t)ceil(fmax(room, 1) / fmax(name_pixels(axis), 0.01)) : 1;
-}
-
-void axis_draw_right(FILE *out, const Axis *axis, double x) {
-    for (int i = 0; i < axis->ticks.count; i++) {
-        double y = axis_pixel(axis, axis->ticks.values[i]);
-        svg_line(out, x, y, x + MARK, y, frame_color, 1, NULL);
-        svg_text(out, x + MARK + 3, y + 4, (SvgText){.size = SVG_SMALL}, axis->ticks.labels[i]);
-    }
-}
-
-void axis_draw_left(FILE *out, const Axis *axis, double x, double far) {
-    SvgText style = {.size = SVG_SMALL, .anchor = SVG_END};
-    int64_t step = label_step(axis, NAME_PIXELS);
+void axis_draw(FILE *out, const Axis *axis, AxisSide side, double at, double far) {
+    bool below = side == AXIS_BELOW;
+    double pixels = axis->names ? fabs(axis_pixel(axis, 1) - axis_pixel(axis, 0)) : 0;
+    bool turned = below && is_turned(axis, pixels);
+    double outwards = side == AXIS_LEFT ? -1 : 1, outer = at + outwards * MARK;
+    SvgText style = {.size = SVG_SMALL, .rotate = turned ? -60 : 0};
+    style.anchor = turned || side == AXIS_LEFT ? SVG_END : below ? SVG_MIDDLE : SVG_START;
+    double room = below && !turned ? 1 : NAME_PIXELS; /* that a name takes */
+    int64_t step = axis->names ? (int64_t)ceil(room / fmax(pixels, 0.01)) : 1;
     for (int64_t i = 0; i < label_count(axis); i += step) {
-        double y = axis_pixel(axis, axis->names ? (double)i : axis->ticks.values[i]);
-        if (!isnan(far)) svg_line(out, x, y, far, y, grid_color, 1, NULL);
-        svg_line(out, x - MARK, y, x, y, frame_color, 1, NULL);
-        svg_text(out, x - MARK - 3, y + 4, style,
-                 axis->names ? axis->names[i] : axis->ticks.labels[i]);
+        double p = axis_pixel(axis, axis->names ? (double)i : axis->ticks.values[i]);
+        if (below) {
+            if (!isnan(far)) svg_line(out, p, at, p, far, grid_color, 1, NULL);
+            svg_line(out, p, at, p, outer, SVG_FRAME, 1, NULL);
+            svg_text(out, turned ? p + 4 : p, at + (turned ? 14 : 18), style, label_text(axis, i));
+        } else {
+            if (!isnan(far)) svg_line(out, at, p, far, p, grid_color, 1, NULL);
+            svg_line(out, at, p, outer, p, SVG_FRAME, 1, NULL);
+            svg_text(out, outer + outwards * 3, p + 4, style, label_text(axis, i));
+        }
     }
-    style = (SvgText){.size = SVG_NORMAL, .anchor = SVG_MIDDLE, .rotate = -90};
-    if (axis->title)
-        svg_text(out, x - axis_room_left(axis) + 14, (axis->start + axis->end) / 2, style,
-                 axis->title);
-}
-
-void axis_draw_below(FILE *out, const Axis *axis, double y, double far) {
-    double pixels = axis->names ? name_pixels(axis) : 0;
-    SvgText style = {.size = SVG_SMALL, .anchor = SVG_MIDDLE};
-    bool turned = is_turned(axis, pixels);
-    if (turned) style = (SvgText){.size = SVG_SMALL, .anchor = SVG_END, .rotate = -60};
-    int64_t step = label_step(axis, turned ? NAME_PIXELS : 0);
-    for (int64_t i = 0; i < label_count(axis); i += step) {
-        double x = axis_pixel(axis, axis->names ? (double)i : axis->ticks.values[i]);
-        if (!isnan(far)) svg_line(out, x, y, x, far, grid_color, 1, NULL);
-        svg_line(out, x, y, x, y + MARK, frame_color, 1, NULL);
-        svg_text(out, turned ? x + 4 : x, y + (turned ? 14 : 18), style,
-                 axis->names ? axis->names[i] : axis->ticks.labels[i]);
-    }
-    style = (SvgText){.size = SVG_NORMAL, .anchor = SVG_MIDDLE};
-    if (axis->title)
-        svg_text(out, (axis->start + axis->end) / 2, y + axis_room_below(axis, pixels) - 10, style,
-                 axis->title);
+    double middle = (axis->start + axis->end) / 2;
+    style = (SvgText){.size = SVG_NORMAL, .anchor = SVG_MIDDLE, .rotate = below ? 0 : -90};
+    if (axis->title && below)
+        svg_text(out, middle, at + axis_room_below(axis, pixels) - 10, style, axis->title);
+    else if (axis->title)
+        svg_text(out, at - axis_room_left(axis) + 14, middle, style, axis->title);
 }

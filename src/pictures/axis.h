@@ -53,6 +53,8 @@ typedef struct Axis {
     int64_t name_count;
 } Axis;
 
+/* Lays the axis, whose range is set, between two pixels, with ticks at least so many pixels apart. */
+void axis_place(Axis *axis, double start, double end, double pixels_per_tick);
 /* The pixel of a value; a little past the ends at most. */
 double axis_pixel(const Axis *axis, double value);
 
@@ -61,11 +63,10 @@ double axis_pixel(const Axis *axis, double value);
 double axis_room_left(const Axis *axis);
 double axis_room_below(const Axis *axis, double pixels);
 
-/* Draws marks, labels and title to the left of x or below y, or marks and numbers to the right of x.
- * Numbers get a line across the data to `far` unless that is NAN. Names that have no room between their
+/* Draws marks, labels and title beside x = `at` or below y = `at` (an axis at the right has no title), and
+ * a line from each mark across the data to `far` unless that is NAN. Names that have no room between their
  * neighbours are left out. */
-void axis_draw_left(FILE *out, const Axis *axis, double x, double far);
-void axis_draw_right(FILE *out, const Axis *axis, double x);
-void axis_draw_below(FILE *out, const Axis *axis, double y, double far);
+typedef enum AxisSide { AXIS_LEFT, AXIS_RIGHT, AXIS_BELOW } AxisSide;
+void axis_draw(FILE *out, const Axis *axis, AxisSide side, double at, double far);
 
 #endif

@@ -118,19 +118,16 @@ static Axis cell_axis(const HeatAxis *wish, int64_t count, double start, double 
     double first = wish->labels ? 0 : wish->first;
     Axis axis = {.title = wish->title,
                  .range = {first - 0.5, first + (double)count - 0.5},
-                 .start = start,
-                 .end = end,
                  .names = wish->labels,
                  .name_count = count};
-    int64_t most = at_least(at_most((int64_t)(fabs(end - start) / 40), TICKS_MAX), 2);
-    if (!wish->labels) ticks_linear(&axis.ticks, axis.range, (int)at_most(most, count));
+    axis_place(&axis, start, end, fmax(40, fabs(end - start) / (double)count));
     return axis;
 }
 
 /* A colour bar stands upright between two pixels. */
 static Axis bar_axis(Range range, double top, double bottom) {
-    Axis axis = {.range = range, .start = bottom, .end = top};
-    ticks_linear(&axis.ticks, range, (int)fmax(2, fmin((bottom - top) / 30, 9)));
+    Axis axis = {.range = range};
+    axis_place(&axis, bottom, top, fmax(30, (bottom - top) / 9));
     return axis;
 }
 
@@ -193,7 +190,7 @@ static void draw_image(FILE *out, double x, double y, double width, double heigh
     if (!stbi_write_png_to_func(bytes_add, &png, (int)columns, (int)rows, 3, pixels,
                                 3 * (int)columns))
         out_of_memory((uint64_t)(rows * columns), sizeof *pixels);
-    svg_rectangle(out, x - 1, y - 1, width + 2, height + 2, "#888888");
+    svg_rectangle(out, x - 1, y - 1, width + 2, height + 2, SVG_FRAME);
     fprintf(out,
             "<image x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
             "preserveAspectRatio=\"none\" image-rendering=\"pixelated\" "
@@ -231,13 +228,10 @@ static void draw_cells(FILE *out, const HeatMap *map, const Layout *layout, cons
     int64_t width = layout->columns * layout->cell_width;
     int64_t height = layout->rows * layout->cell_height;
     Color *pixels = allocate((uint64_t)(width * height), sizeof *pixels);
-    for (int64_t row = 0; row < layout->rows; row++)
-        for (int64_t column = 0; column < layout->columns; column++) {
-            Color color = color_of(map, range, block_mean(map, layout, panel, row, column));
-            Color *cell = pixels + row * layout->cell_height * width + column * layout->cell_width;
-            for (int64_t y = 0; y < layout->cell_height; y++)
-                for (int64_t x = 0; x < layout->cell_width; x++) cell[y * width + x] = color;
-        }
+    for (int64_t n = 0; n < width * height; n++)
+        pixels[n] = color_of(map, range,
+                             block_mean(map, layout, panel, n / width / layout->cell_height,
+                                        n % width / layout->cell_width));
     draw_image(out, left, top, layout->panel_width, layout->panel_height, pixels, height, width);
     free(pixels);
 }
@@ -250,7 +244,7 @@ static void draw_bar(FILE *out, const HeatMap *map, Range range, double left, do
         pixels[i] = color_of(map, range, range.high + (i + 0.5) / STEPS * (range.low - range.high));
     draw_image(out, left, top, BAR_WIDTH, height, pixels, STEPS, 1);
     Axis axis = bar_axis(range, top, top + height);
-    axis_draw_right(out, &axis, left + BAR_WIDTH);
+    axis_draw(out, &axis, AXIS_RIGHT, left + BAR_WIDTH, NAN);
 }
 
 static void draw_panel(FILE *out, const HeatMap *map, const Layout *layout, int64_t p) {
@@ -266,8 +260,8 @@ static void draw_panel(FILE *out, const HeatMap *map, const Layout *layout, int6
     x.start += right, x.end += right, y.start += down, y.end += down;
     x.title = y.title = NULL; /* one for all panels */
     if (p + layout->across >= map->panel_count)
-        axis_draw_below(out, &x, top + layout->panel_height, NAN);
-    if (p % layout->across == 0) axis_draw_left(out, &y, left, NAN);
+        axis_draw(out, &x, AXIS_BELOW, top + layout->panel_height, NAN);
+    if (p % layout->across == 0) axis_draw(out, &y, AXIS_LEFT, left, NAN);
     if (map->scale_per_panel)
         draw_bar(out, map, range, left + layout->panel_width + 8, top, layout->panel_height);
     else if (p == 0)

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include <utf8proc.h>
-
+#include "base/printable.h"
 #include "base/text.h"
 
 static const char *ink = "#222222";
@@ -37,6 +36,19 @@ void svg_rectangle(FILE *stream, double x, double y, double width, double height
             y, width, height, fill);
 }
 
+static void escape(FILE *stream, const char *text) {
+    size_t length;
+    for (size_t left = strlen(text); left > 0; text += length, left -= length) {
+        bool printable;
+        length = printable_character(text, left, &printable);
+        static const char *const entities[] = {"<&lt;", ">&gt;", "&&amp;", "\"&quot;"};
+        const char *shown = printable ? NULL : "?";
+        for (int i = 0; i < 4; i++)
+            if (*text == *entities[i]) shown = entities[i] + 1;
+        fwrite(shown ? shown : text, 1, shown ? strlen(shown) : length, stream);
+    }
+}
+
 void svg_text(FILE *stream, double x, double y, SvgText style, const char *text) {
     static const char *const anchors[] = {"start", "middle", "end"};
     fprintf(stream, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\" text-anchor=\"%s\" fill=\"%s\"",
@@ -45,7 +57,7 @@ void svg_text(FILE *stream, double x, double y, SvgText style, const char *text)
         fprintf(stream, " transform=\"rotate(%.0f %.1f %.1f)\"", style.rotate, x, y);
     if (style.bold) fputs(" font-weight=\"bold\"", stream);
     fputc('>', stream);
-    svg_escape(stream, text);
+    escape(stream, text);
     fputs("</text>\n", stream);
 }
 
@@ -54,33 +66,6 @@ double svg_text_width(double size, const char *text) {
     for (const char *c = text; *c; c++)
         width += strchr("ijl.,:;'|!()[] ", *c) ? -0.24 : strchr("mwMW@%", *c) ? 0.3 : 0;
     return width * size;
-}
-
-void svg_escape(FILE *stream, const char *text) {
-    const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)text;
-    utf8proc_ssize_t left = (utf8proc_ssize_t)strlen(text);
-    while (left > 0) {
-        utf8proc_int32_t c;
-        utf8proc_ssize_t length = utf8proc_iterate(at, left, &c);
-        if (length <= 0) {
-            length = 1;
-            c = -1;
-        }
-        if (c < 32 || (c >= 127 && c < 160) || c == 0xfffe || c == 0xffff)
-            fputc('?', stream);
-        else if (c == '<')
-            fputs("&lt;", stream);
-        else if (c == '>')
-            fputs("&gt;", stream);
-        else if (c == '&')
-            fputs("&amp;", stream);
-        else if (c == '"')
-            fputs("&quot;", stream);
-        else
-            fwrite(at, 1, (size_t)length, stream);
-        at += length;
-        left -= length;
-    }
 }
 
 const char *svg_series_color(int n) {
@@ -95,14 +80,9 @@ const char *svg_series_dash(int n) {
 }
 
 void svg_series_point(FILE *stream, int n, double x, double y) {
-    const char *color = svg_series_color(n);
-    if (n % 4 == 0)
-        fprintf(stream, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.0\" fill=\"%s\"/>\n", x, y, color);
-    else if (n % 4 == 1)
-        svg_rectangle(stream, x - 2.7, y - 2.7, 5.4, 5.4, color);
-    else if (n % 4 == 2)
-        fprintf(stream, "<path d=\"M%.1f %.1fl3.6 6.2h-7.2z\" fill=\"%s\"/>\n", x, y - 3.9, color);
-    else
-        fprintf(stream, "<path d=\"M%.1f %.1fl3.9 3.9l-3.9 3.9l-3.9 -3.9z\" fill=\"%s\"/>\n", x,
-                y - 3.9, color);
+    static const char *const shapes[] = {"m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0z",
+                                         "m-2.7-2.7h5.4v5.4h-5.4z", "m0-3.9l3.6 6.2h-7.2z",
+                                         "m0-3.9l3.9 3.9l-3.9 3.9l-3.9-3.9z"};
+    fprintf(stream, "<path d=\"M%.1f %.1f%s\" fill=\"%s\"/>\n", x, y, shapes[n % 4],
+            svg_series_color(n));
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#define SVG_FRAME "#888888"                               /* the colour of frames and marks */
 enum { SVG_SMALL = 12, SVG_NORMAL = 13, SVG_LARGE = 16 }; /* font sizes */
 
 typedef enum SvgAnchor { SVG_START, SVG_MIDDLE, SVG_END } SvgAnchor;
@@ -29,9 +30,6 @@ typedef struct SvgText {
 void svg_text(FILE *stream, double x, double y, SvgText style, const char *text);
 /* How wide a text will be, roughly: fonts differ, so leave some room. */
 double svg_text_width(double size, const char *text);
-
-/* The text alone, escaped for XML and HTML. */
-void svg_escape(FILE *stream, const char *text);
 
 /* Series number n gets a colour, a dash pattern and a shape of its points, so that the first seven
  * can be told apart by colour (also by colour-blind readers: the palette of Okabe and Ito), and all

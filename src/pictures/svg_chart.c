@@ -9,7 +9,7 @@
 #include "pictures/axis.h"
 #include "pictures/svg.h"
 
-static const char *frame_color = "#888888", *marker_color = "#666666";
+static const char *marker_color = "#666666";
 
 /* Where things are: the data area inside a picture, and the axes along it. */
 typedef struct Plot {
@@ -22,7 +22,8 @@ static double series_x(const ChartSeries *series, int64_t i) {
     return series->x ? series->x[i] : (double)i;
 }
 
-static bool can_draw(const Chart *chart, double x, double y) {
+static bool can_draw(const Chart *chart, const ChartSeries *series, int64_t i) {
+    double x = series_x(series, i), y = series->y[i];
     return isfinite(x) && isfinite(y) && (x > 0 || !chart->x.logarithmic) &&
            (y > 0 || !chart->y.logarithmic);
 }
@@ -43,14 +44,6 @@ static Range axis_range(const ChartAxis *axis, Range data, double air) {
     return (Range){from_zero ? 0 : data.low - more, data.high + more};
 }
 
-/* Lays an axis between two pixels. */
-static void axis_place(Axis *axis, double start, double end, double pixels_per_tick) {
-    axis->start = start;
-    axis->end = end;
-    int most = (int)fmax(2, fmin(fabs(end - start) / pixels_per_tick, TICKS_MAX));
-    (axis->logarithmic ? ticks_log : ticks_linear)(&axis->ticks, axis->range, most);
-}
-
 static const double legend_row = 19, legend_sample = 34;
 
 /* Room at the right for the legend; a single series needs none, the title says what it is. */
@@ -67,7 +60,7 @@ static bool plot_prepare(Plot *plot, const Chart *chart, double top_edge) {
     for (int s = 0; s < chart->series_count; s++)
         for (int64_t i = 0; i < chart->series[s].count; i++) {
             const ChartSeries *series = &chart->series[s];
-            if (!can_draw(chart, series_x(series, i), series->y[i])) continue;
+            if (!can_draw(chart, series, i)) continue;
             range_add(&x, series_x(series, i));
             range_add(&y, series->y[i]);
         }
@@ -118,11 +111,6 @@ static void plots_align(Plot *plots, int count) {
 
 /* ---- drawing ---- */
 
-static void draw_border(FILE *out, const Plot *plot) {
-    svg_line(out, plot->left, plot->top, plot->left, plot->bottom, frame_color, 1, NULL);
-    svg_line(out, plot->left, plot->bottom, plot->right, plot->bottom, frame_color, 1, NULL);
-}
-
 static void draw_markers(FILE *out, const Plot *plot, const Chart *chart) {
     for (int m = 0; m < chart->marker_count; m++) {
         const ChartMarker *marker = &chart->markers[m];
@@ -144,72 +132,40 @@ static void draw_markers(FILE *out, const Plot *plot, const Chart *chart) {
     }
 }
 
-/* A line of very many points is thinned: of all that fall on one half pixel of x in a row, the
- * first, the lowest, the highest and the last are enough to look the same. */
-typedef struct Line {
-    FILE *out;
-    int series;
-    int64_t points; /* of the piece that is open */
-    double column, first, low, high, last;
-} Line;
-
-static void line_point(Line *line, double y) {
-    fprintf(line->out, "%s%.1f,%.1f", line->points++ ? " " : "", line->column, y);
+static double half_pixel(const Plot *plot, const ChartSeries *series, int64_t i) {
+    return round(2 * axis_pixel(&plot->x, series_x(series, i))) / 2;
 }
 
-static void line_flush_column(Line *line) {
-    if (isnan(line->column)) return;
-    line_point(line, line->first);
-    if (line->low < fmin(line->first, line->last)) line_point(line, line->low);
-    if (line->high > fmax(line->first, line->last)) line_point(line, line->high);
-    if (line->last != line->first) line_point(line, line->last);
-    line->column = NAN;
-}
-
-static void line_add(Line *line, double x, double y) {
-    if (line->points == 0 && isnan(line->column)) fputs("<polyline points=\"", line->out);
-    double column = round(2 * x) / 2;
-    if (column != line->column) {
-        line_flush_column(line);
-        line->column = column;
-        line->first = line->low = line->high = y;
+/* The line through points [i, end). Of those that fall on one half pixel of x in a row only the lowest
+ * and the highest are drawn: a line of very many points looks the same. */
+static void draw_line(FILE *out, const Plot *plot, const ChartSeries *series, int s, int64_t i,
+                      int64_t end) {
+    fputs("<polyline points=\"", out);
+    for (int64_t k = i; k < end;) {
+        double x = half_pixel(plot, series, k), low = INFINITY, high = -INFINITY;
+        for (; k < end && half_pixel(plot, series, k) == x; k++) {
+            double y = axis_pixel(&plot->y, series->y[k]);
+            low = fmin(low, y);
+            high = fmax(high, y);
+        }
+        fprintf(out, "%.1f,%.1f ", x, low);
+        if (high > low) fprintf(out, "%.1f,%.1f ", x, high);
     }
-    line->low = fmin(line->low, y);
-    line->high = fmax(line->high, y);
-    line->last = y;
+    const char *dash = svg_series_dash(s);
+    fprintf(out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\"", svg_series_color(s));
+    if (dash) fprintf(out, " stroke-dasharray=\"%s\"", dash);
+    fputs("/>\n", out);
 }
 
-static void line_end(Line *line) {
-    line_flush_column(line);
-    if (line->points == 0) return;
-    const char *dash = svg_series_dash(line->series);
-    fprintf(line->out, "\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\"",
-            svg_series_color(line->series));
-    if (dash) fprintf(line->out, " stroke-dasharray=\"%s\"", dash);
-    fputs("/>\n", line->out);
-    line->points = 0;
-}
-
+/* A line for each run of points without a gap. */
 static void draw_series(FILE *out, const Plot *plot, const Chart *chart, int s) {
     const ChartSeries *series = &chart->series[s];
-    Line line = {.out = out, .series = s, .column = NAN};
-    for (int64_t i = 0; i < series->count; i++) {
-        double x = series_x(series, i), y = series->y[i];
-        if (can_draw(chart, x, y))
-            line_add(&line, axis_pixel(&plot->x, x), axis_pixel(&plot->y, y));
-        else
-            line_end(&line);
-    }
-    line_end(&line);
-    bool before = false; /* is there a neighbour on the left? */
-    for (int64_t i = 0; i < series->count; i++) {
-        double x = series_x(series, i), y = series->y[i];
-        bool here = can_draw(chart, x, y);
-        bool after =
-            i + 1 < series->count && can_draw(chart, series_x(series, i + 1), series->y[i + 1]);
-        if (here && (series->points || (!before && !after)))
-            svg_series_point(out, s, axis_pixel(&plot->x, x), axis_pixel(&plot->y, y));
-        before = here;
+    for (int64_t i = 0, end; i < series->count; i = end + 1) {
+        for (end = i; end < series->count && can_draw(chart, series, end); end++) continue;
+        if (end > i) draw_line(out, plot, series, s, i, end);
+        for (int64_t k = i; k < end && (series->points || end == i + 1); k++)
+            svg_series_point(out, s, axis_pixel(&plot->x, series_x(series, k)),
+                             axis_pixel(&plot->y, series->y[k]));
     }
 }
 
@@ -228,7 +184,7 @@ static void draw_bars(FILE *out, const Plot *plot, const Chart *chart, int s) {
         tick_number(label, value, 3);
         if (width >= 26) svg_text(out, x + width / 2, value < 0 ? y + 12 : y - 4, style, label);
     }
-    if (s == 0) svg_line(out, plot->left, zero, plot->right, zero, frame_color, 1, NULL);
+    if (s == 0) svg_line(out, plot->left, zero, plot->right, zero, SVG_FRAME, 1, NULL);
 }
 
 static void draw_legend(FILE *out, const Plot *plot, const Chart *chart) {
@@ -248,15 +204,16 @@ static void draw_legend(FILE *out, const Plot *plot, const Chart *chart) {
 }
 
 static void draw_chart(FILE *out, const Plot *plot, const Chart *chart) {
-    axis_draw_below(out, &plot->x, plot->bottom, chart->groups ? NAN : plot->top);
-    axis_draw_left(out, &plot->y, plot->left, plot->right);
+    axis_draw(out, &plot->x, AXIS_BELOW, plot->bottom, chart->groups ? NAN : plot->top);
+    axis_draw(out, &plot->y, AXIS_LEFT, plot->left, plot->right);
     SvgText style = {.size = SVG_LARGE, .anchor = SVG_MIDDLE, .bold = 1};
     if (chart->title)
         svg_text(out, (plot->left + plot->right) / 2, plot->top - 16, style, chart->title);
     draw_markers(out, plot, chart);
     for (int s = 0; s < chart->series_count; s++)
         (chart->groups ? draw_bars : draw_series)(out, plot, chart, s);
-    draw_border(out, plot);
+    svg_line(out, plot->left, plot->top, plot->left, plot->bottom, SVG_FRAME, 1, NULL);
+    svg_line(out, plot->left, plot->bottom, plot->right, plot->bottom, SVG_FRAME, 1, NULL);
     draw_legend(out, plot, chart);
 }
 
