@@ -18,7 +18,8 @@ typedef struct Run {
     double temperature;
     OptionList overrides, rest;
     int status;
-    char *output, *errors;
+    char *output;
+    Error error;
 } Run;
 
 static Run run(int argc, const char *const *words) {
@@ -26,22 +27,21 @@ static Run run(int argc, const char *const *words) {
     const Option options[] = {
         ARGUMENT("CONFIG", &r.config, "the JSON file that describes the run"),
         OPTION_TEXT("--prompt", "TEXT", &r.prompt, "how the story begins"),
-        OPTION_LIST("--set", "KEY=VALUE", &r.overrides, "change a value of the config"),
+        OPTION_LIST("--set", "KEY=VALUE", &r.overrides, "change a value of the config",
+                    .absent = "as in the file"),
         OPTION_FLAG("--resume", &r.resume, "go on from the last checkpoint"),
         OPTION_WHOLE("--max-tokens", "N", &r.tokens, 0, 1000, "most tokens"),
         OPTION_REAL("--temperature", "T", &r.temperature, "[0, inf)", "0 is greedy;\nhigh is wild"),
         OPTION_CHOICE("--to", "huggingface|gguf", &r.format, "format"),
-        ARGUMENT_LIST("FILE", &r.rest, "more files", true),
+        ARGUMENT_LIST("FILE", &r.rest, "more files"),
         OPTIONS_END,
     };
     const Program program = {"train", "Trains a model.", "./train configs/tiny.json\n./train x",
                              options};
-    size_t output_size, errors_size;
+    size_t output_size;
     FILE *output = open_memstream(&r.output, &output_size);
-    FILE *errors = open_memstream(&r.errors, &errors_size);
-    r.status = options_parse(&program, argc, (char **)words, output, errors);
+    r.status = options_parse(&program, argc, (char **)words, output, &r.error);
     fclose(output);
-    fclose(errors);
     return r;
 }
 
@@ -49,7 +49,6 @@ static void run_free(Run *r) {
     option_list_free(&r->overrides);
     option_list_free(&r->rest);
     free(r->output);
-    free(r->errors);
 }
 
 #define RUN(...)                                                                                   \
@@ -61,7 +60,6 @@ static void test_understands(void **state) {
     Run r = RUN("--temperature", "1.5", "a.json", "--set", "x=1", "--prompt=--once", "--resume",
                 "--max-tokens=7", "--set=y=2", "--to", "huggingface", "b", "-", "--", "--c");
     assert_int_equal(r.status, -1);
-    assert_string_equal(r.errors, "");
     assert_string_equal(r.output, "");
     assert_string_equal(r.config, "a.json");
     assert_string_equal(r.prompt, "--once");
@@ -95,11 +93,9 @@ static void test_defaults_stay(void **state) {
 }
 
 static void expect_refusal(Run r, const char *message) {
-    char *line = string_format("train: %s (./train --help lists what there is)\n", message);
     assert_int_equal(r.status, 2);
-    assert_string_equal(r.errors, line);
+    assert_string_equal(r.error.message, message);
     assert_string_equal(r.output, "");
-    free(line);
     run_free(&r);
 }
 
@@ -147,14 +143,13 @@ static void test_needed(void **state) {
     static const struct {
         const char *words[8];
         const char *error;
-    } cases[] = {{{"./learn", "--rows=2", "--to", "d", "--from=f", "--rate=1", "--sure"}, ""},
-                 {{"./learn", "--to", "d", "--from=f"}, "learn: --rows is needed: their number "},
-                 {{"./learn", "--from=f", "--rows", "1"}, "learn: --to is needed: a folder "},
-                 {{"./learn", "--rows=2", "--to=d"}, "learn: --from is needed: a text "},
-                 {{"./learn", "--rows=2", "--to=d", "--from=f", "--sure"},
-                  "learn: --rate is needed: a number "},
-                 {{"./learn", "--rows=2", "--to=d", "--from=f", "--rate=0"},
-                  "learn: --sure is needed: consent "}};
+    } cases[] = {
+        {{"./learn", "--rows=2", "--to", "d", "--from=f", "--rate=1", "--sure"}, ""},
+        {{"./learn", "--to", "d", "--from=f"}, "--rows is missing: their number"},
+        {{"./learn", "--from=f", "--rows", "1"}, "--to is missing: a folder"},
+        {{"./learn", "--rows=2", "--to=d"}, "--from is missing: a text"},
+        {{"./learn", "--rows=2", "--to=d", "--from=f", "--sure"}, "--rate is missing: a number"},
+        {{"./learn", "--rows=2", "--to=d", "--from=f", "--rate=0"}, "--sure is missing: consent"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t rows = 0;
         const char *to = NULL;
@@ -163,32 +158,56 @@ static void test_needed(void **state) {
         OptionList from = {0};
         const Option options[] = {
             OPTION_FLAG("--loud", &flag, "says more"),
-            OPTION_WHOLE("--rows", "N", &rows, 1, 9, "needed: their number"),
-            OPTION_TEXT("--to", "DIR", &to, "needed: a folder"),
-            OPTION_LIST("--from", "FILE", &from, "needed: a text"),
-            OPTION_REAL("--rate", "R", &rate, "[0, 1]", "needed: a number"),
-            OPTION_FLAG("--sure", &sure, "needed: consent"),
+            OPTION_WHOLE("--rows", "N", &rows, 1, 9, "their number", .needed = true),
+            OPTION_TEXT("--to", "DIR", &to, "a folder", .needed = true),
+            OPTION_LIST("--from", "FILE", &from, "a text", .needed = true),
+            OPTION_REAL("--rate", "R", &rate, "[0, 1]", "a number", .needed = true),
+            OPTION_FLAG("--sure", &sure, "consent", .needed = true),
             OPTIONS_END,
         };
         const Program program = {"learn", "Learns.", "./learn", options};
-        char *output, *errors;
-        size_t output_size, errors_size;
+        Error error = {{0}};
+        char *output;
+        size_t output_size;
         int argc = 0;
         while (cases[i].words[argc]) argc++;
-        FILE *out = open_memstream(&output, &output_size),
-             *err = open_memstream(&errors, &errors_size);
-        int status = options_parse(&program, argc, (char **)cases[i].words, out, err);
-        int helped = options_parse(&program, 2, (char *[]){"./learn", "--help"}, out, err);
-        fclose(out);
-        fclose(err);
+        FILE *out = open_memstream(&output, &output_size);
+        int status = options_parse(&program, argc, (char **)cases[i].words, out, &error);
+        assert_string_equal(error.message, cases[i].error);
         assert_int_equal(status, *cases[i].error ? 2 : -1);
-        assert_memory_equal(errors, cases[i].error, strlen(cases[i].error));
-        assert_int_equal(helped, 0);
-        assert_non_null(strstr(output, "needed: their number\n")); /* and no default */
+        assert_int_equal(options_parse(&program, 2, (char *[]){"./learn", "--help"}, out, &error),
+                         0);
+        fclose(out);
+        assert_non_null(strstr(output, "their number (required)\n")); /* and no default */
+        assert_non_null(strstr(output, "a text (required, repeatable)\n"));
         option_list_free(&from);
         free(output);
-        free(errors);
     }
+}
+
+/* Help is wrapped at 80 columns, counted in characters. */
+static void test_wraps(void **state) {
+    (void)state;
+    const char *text = NULL;
+    const Option options[] = {
+        OPTION_TEXT("--a-rather-long-option", "TEXT", &text,
+                    "forty-nine characters and three more words – … ü – end of it",
+                    .absent = "what was there before"),
+        OPTIONS_END,
+    };
+    const Program program = {"learn", "Learns.", NULL, options};
+    Error error;
+    char *output;
+    size_t size;
+    FILE *out = open_memstream(&output, &size);
+    options_parse(&program, 2, (char *[]){"./learn", "-h"}, out, &error);
+    fclose(out);
+    assert_non_null(strstr(output, "  --a-rather-long-option TEXT\n"
+                                   "                            forty-nine characters and three "
+                                   "more words – … ü –\n"
+                                   "                            end of it (default: what was "
+                                   "there before)\n"));
+    free(output);
 }
 
 static void test_too_many_arguments(void **state) {
@@ -197,18 +216,13 @@ static void test_too_many_arguments(void **state) {
     const Option options[] = {ARGUMENT_OPTIONAL("RUN", &one, "a"),
                               ARGUMENT_OPTIONAL("TO", &two, "b"), OPTIONS_END};
     const Program program = {"inspect order", "x", NULL, options};
-    char *text;
-    size_t size;
-    FILE *errors = open_memstream(&text, &size);
+    Error error;
     char *words[] = {"order", "a", "b", "c"};
-    assert_int_equal(options_parse(&program, 3, words, stdout, errors), -1);
+    assert_int_equal(options_parse(&program, 3, words, stdout, &error), -1);
     assert_string_equal(two, "b");
-    assert_int_equal(options_parse(&program, 1, words, stdout, errors), -1);
-    assert_int_equal(options_parse(&program, 4, words, stdout, errors), 2);
-    fclose(errors);
-    assert_string_equal(text, "inspect order: unexpected argument \"c\" (./inspect order --help "
-                              "lists what there is)\n");
-    free(text);
+    assert_int_equal(options_parse(&program, 1, words, stdout, &error), -1);
+    assert_int_equal(options_parse(&program, 4, words, stdout, &error), 2);
+    assert_string_equal(error.message, "unexpected argument \"c\"");
 }
 
 /* The number of the first file that is opened when these standard streams are closed. */
@@ -236,27 +250,27 @@ static void test_help(void **state) {
     (void)state;
     Run r = RUN("a", "--max-tokens", "7", "--nonsense", "--help");
     assert_int_equal(r.status, 0);
-    assert_string_equal(r.errors, "");
-    assert_string_equal(r.output,
-                        "Usage: ./train CONFIG [FILE…] [options]\n"
-                        "\n"
-                        "Trains a model.\n"
-                        "\n"
-                        "  CONFIG                    the JSON file that describes the run\n"
-                        "  --prompt TEXT             how the story begins\n"
-                        "  --set KEY=VALUE           change a value of the config (repeatable)\n"
+    assert_string_equal(
+        r.output,
+        "Usage: ./train CONFIG [FILE…] [options]\n"
+        "\n"
+        "Trains a model.\n"
+        "\n"
+        "  CONFIG                    the JSON file that describes the run\n"
+        "  --prompt TEXT             how the story begins\n"
+        "  --set KEY=VALUE           change a value of the config (repeatable; default:\n"
+                        "                            as in the file)\n"
                         "  --resume                  go on from the last checkpoint\n"
-                        "  --max-tokens N            most tokens (default: 256)\n"
-                        "  --temperature T           0 is greedy;\n"
-                        "                            high is wild (default: 0.8)\n"
-                        "  --to huggingface|gguf     format (default: gguf)\n"
-                        "  FILE                      more files\n"
-                        "  --help                    print this and exit\n"
-                        "  --version                 print the version and exit\n"
-                        "\n"
-                        "Example:\n"
-                        "  ./train configs/tiny.json\n"
-                        "  ./train x\n");
+        "  --max-tokens N            most tokens (default: 256)\n"
+        "  --temperature T           0 is greedy; high is wild (default: 0.8)\n"
+        "  --to huggingface|gguf     format (default: gguf)\n"
+        "  FILE                      more files\n"
+        "  --help                    print this and exit\n"
+        "  --version                 print the version and exit\n"
+        "\n"
+        "Example:\n"
+        "  ./train configs/tiny.json\n"
+        "  ./train x\n");
     run_free(&r);
     r = RUN("--version");
     assert_int_equal(r.status, 0);
@@ -288,10 +302,15 @@ static void test_subcommands(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_understands),    cmocka_unit_test(test_defaults_stay),
-        cmocka_unit_test(test_closed_streams), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_needed),         cmocka_unit_test(test_too_many_arguments),
-        cmocka_unit_test(test_help),           cmocka_unit_test(test_subcommands),
+        cmocka_unit_test(test_understands),
+        cmocka_unit_test(test_defaults_stay),
+        cmocka_unit_test(test_closed_streams),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_needed),
+        cmocka_unit_test(test_wraps),
+        cmocka_unit_test(test_too_many_arguments),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_subcommands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

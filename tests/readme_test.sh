@@ -86,6 +86,7 @@ options() {
         # shellcheck disable=SC2013 # one word a line
         for command in $(awk '/^  [a-z]/ { print $1 }' all); do "./$program" "$command" --help >>helps; done
     done
+    ! grep -E '^.{81}' helps || return 1 # no line of a help is longer than 80 columns
     for script in scripts/*.sh; do sed -n '2,/^[^#]/p' "$script"; done >>helps
     sed 's/<!--.*-->//' "$readme" | grep -o -e '--[a-z][a-z-]*' | sort -u >options
     while read -r option; do

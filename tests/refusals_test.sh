@@ -16,7 +16,7 @@ refuses() {
     "$bin/$program" "$@" >out 2>err </dev/null
     status=$?
     listing >after
-    [ "$wanted" -ne 2 ] || line="$line (./$program --help lists what there is)"
+    [ "$wanted" -ne 2 ] || line="$line (see ./$program --help)"
     printf '%s\n' "$line" | diff - err || return 1
     [ $status -eq "$wanted" ] || { echo "status $status" && return 1; }
     diff before after && [ -z "$(find . -name '*.tmp.*')" ]
@@ -355,7 +355,7 @@ usage() {
         refuses 2 'train: --threads is "x"; it must be a whole number from 0 to 1024' train tiny.json --threads x &&
         refuses 2 'train: unexpected argument "other.json"' train tiny.json other.json &&
         refuses 2 "generate: --seed needs a value: --seed S" generate --seed &&
-        refuses 2 'tokenize: unknown command "comparre"; did you mean "compare"?' tokenize comparre &&
+        refuses 2 'tokenize: unknown command comparre; did you mean compare?' tokenize comparre &&
         refuses 2 "inspect: a command is missing" inspect &&
         refuses 2 "convert: FROM is missing: a run directory, .safetensors, Hugging Face directory, .gguf or .bin" convert &&
         refuses 2 "evaluate: --logits needs --ids \"1 2 3\"" evaluate --run good --logits

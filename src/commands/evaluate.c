@@ -45,29 +45,32 @@ typedef struct Subject {
 
 static void read_arguments(Arguments *a, int argc, char **argv) {
     const Option options[] = {
-        OPTION_TEXT("--run", "DIR", &a->run, "folder of a run (default: the newest under runs/)"),
-        OPTION_TEXT("--model", "PATH", &a->model,
-                    "a model instead: run, checkpoint, Hugging Face directory, .gguf or .bin"),
-        OPTION_TEXT("--tokenizer", "PATH", &a->tokenizer,
-                    "a tokenizer in place of the model's own"),
-        OPTION_TEXT("--text", "FILE", &a->text,
-                    "the text, or - for stdin (default: the run's validation text)"),
-        OPTION_TEXT("--ids", "IDS", &a->ids, "token ids instead of a text, such as \"1 2 3\""),
-        OPTION_FLAG("--logits", &a->logits, "with --ids: print all logits, one line per position"),
-        OPTION_TEXT("--context", "LENGTHS", &a->context,
-                    "tables of the loss by context length and by position, such as 128,256,512"),
-        OPTION_TEXT("--output", "DIR", &a->folder, "with --context: folder for a picture"),
+        OPTION_TEXT("--run", "DIR", &a->run, "folder of a run", .absent = "the newest under runs/"),
+        OPTION_TEXT(
+            "--model", "PATH", &a->model,
+            "model in place of a run: a run, checkpoint, Hugging Face directory, .gguf or .bin"),
+        OPTION_TEXT("--tokenizer", "PATH", &a->tokenizer, "tokenizer in place of the model's own"),
+        OPTION_TEXT("--text", "FILE", &a->text, "text, or - for stdin",
+                    .absent = "the run's validation text"),
+        OPTION_TEXT("--ids", "IDS", &a->ids, "token ids in place of a text, such as \"1 2 3\""),
+        OPTION_FLAG("--logits", &a->logits, "print all logits, one line per position (with --ids)"),
+        OPTION_TEXT(
+            "--context", "LENGTHS", &a->context,
+            "print tables of the loss by context length and by position, for lengths such as "
+            "128,256,512"),
+        OPTION_TEXT("--output", "DIR", &a->folder, "folder for a chart (with --context)"),
         OPTION_LIST("--set", "KEY=VALUE", &a->overrides,
-                    "change the run's model, such as model.position.scaling.type=yarn"),
+                    "change a value of the run's model, such as model.position.scaling.type=yarn"),
         OPTION_WHOLE("--tokens", "N", &a->tokens, 0, INT64_MAX,
-                     "about this many tokens, spread over the text (default: 0, all)"),
+                     "approximate number of tokens, in windows spread over the text",
+                     .absent = "0, all"),
         OPTION_THREADS(&a->threads),
         OPTIONS_END,
     };
     const Program program = {
         "evaluate", "Prints loss, perplexity and bits per byte of a model on a text.",
         "./evaluate --run runs/tiny\n./evaluate --run runs/tiny --text story.txt\n"
-        "./evaluate --run runs/tiny --context 128,256,512 --set model.position.scaling.type=yarn\n"
+        "./evaluate --run runs/tiny --context 128,256,512\n"
         "./evaluate --model model.gguf --ids \"1 2 3\" --logits",
         options};
     options_read(&program, argc, argv);

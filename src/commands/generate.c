@@ -1,4 +1,4 @@
-/* ./generate: tells stories with a trained model. */
+/* ./generate: text from a trained model. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,41 +50,42 @@ static bool is_interrupted(void *context) {
 
 static void read_arguments(Arguments *a, int argc, char **argv) {
     const Option options[] = {
-        OPTION_TEXT("--run", "DIR", &a->run, "folder of a run (default: the newest under runs/)"),
-        OPTION_TEXT("--model", "PATH", &a->model,
-                    "a model instead: run, checkpoint, Hugging Face directory, .gguf or .bin"),
-        OPTION_TEXT("--tokenizer", "PATH", &a->tokenizer,
-                    "a tokenizer in place of the model's own"),
-        OPTION_TEXT("--prompt", "TEXT", &a->prompt,
-                    "how the story begins (default: with the token between stories, not shown)"),
+        OPTION_TEXT("--run", "DIR", &a->run, "folder of a run", .absent = "the newest under runs/"),
+        OPTION_TEXT(
+            "--model", "PATH", &a->model,
+            "model in place of a run: a run, checkpoint, Hugging Face directory, .gguf or .bin"),
+        OPTION_TEXT("--tokenizer", "PATH", &a->tokenizer, "tokenizer in place of the model's own"),
+        OPTION_TEXT("--prompt", "TEXT", &a->prompt, "text to continue",
+                    .absent = "none, a new document"),
         OPTION_TEXT("--prompt-file", "FILE", &a->prompt_file,
-                    "the prompt from a file, or - for stdin"),
+                    "file with the prompt, or - for stdin"),
         OPTION_TEXT("--prompt-ids", "IDS", &a->prompt_ids,
-                    "the prompt as token ids, such as \"5 17 9\""),
-        OPTION_FLAG("--interactive", &a->interactive, "ask for prompts, one a line"),
+                    "prompt as token ids, such as \"5 17 9\""),
+        OPTION_FLAG("--interactive", &a->interactive, "read prompts from stdin, one a line"),
         OPTION_WHOLE("--max-tokens", "N", &a->max_tokens, 0, 1 << 30,
-                     "most tokens after the prompt"),
+                     "maximum number of tokens after the prompt"),
         OPTION_REAL("--temperature", "T", &a->sampler.temperature, "[0, inf)",
-                    "below 1 more predictable, 0: always the likeliest token"),
+                    "softmax temperature; 0: greedy"),
         OPTION_WHOLE("--top-k", "K", &a->sampler.top_k, 0, INT64_MAX,
-                     "choose among the K likeliest tokens (default: 0, all)"),
+                     "sample from the K most likely tokens", .absent = "0, all"),
         OPTION_REAL("--top-p", "P", &a->sampler.top_p, "(0, 1]",
-                    "choose among the likeliest tokens that have this share together"),
+                    "sample from the smallest set of most likely tokens with total probability P"),
         OPTION_REAL("--min-p", "P", &a->sampler.min_p, "[0, 1]",
-                    "only tokens this likely compared with the likeliest"),
+                    "sample from tokens at least P times as likely as the most likely one"),
         OPTION_REAL("--repetition-penalty", "R", &a->sampler.repetition_penalty, "(0, inf)",
-                    "above 1: tokens that have occurred become less likely"),
-        OPTION_LIST("--stop", "TEXT", &a->stops, "end before this text"),
-        OPTION_WHOLE("--seed", "S", &a->seed, 0, INT64_MAX, "same seed, same story"),
-        OPTION_WHOLE("--num", "N", &a->stories, 1, 1 << 16, "stories, told at the same time"),
-        OPTION_FLAG("--ids", &a->ids, "print token ids, prompt included, instead of text"),
+                    "above 1: tokens that have occurred become less likely; 1: off"),
+        OPTION_LIST("--stop", "TEXT", &a->stops, "stop before this text"),
+        OPTION_WHOLE("--seed", "S", &a->seed, 0, INT64_MAX, "seed of the sampler"),
+        OPTION_WHOLE("--num", "N", &a->stories, 1, 1 << 16,
+                     "number of samples, generated as one batch"),
+        OPTION_FLAG("--ids", &a->ids, "print token ids, prompt included, in place of text"),
         OPTION_FLAG("--logprobs", &a->logprobs,
-                    "print each new token with its probability and the runners-up"),
+                    "print each new token with its probability and the most likely alternatives"),
         OPTION_THREADS(&a->threads),
         OPTIONS_END,
     };
     const Program program = {
-        "generate", "Tells stories with a trained model.",
+        "generate", "Generates text with a trained model.",
         "./generate --prompt 'Once upon a time'\n./generate --run runs/tiny --num 5 "
         "--temperature 0.7\n./generate --model model.gguf --prompt-file start.txt",
         options};

@@ -11,17 +11,18 @@ static Session session;
 
 #define TOKENIZER                                                                                  \
     OPTION_TEXT("--tokenizer", "DIR", &session.directory,                                          \
-                "needed: its folder, its tokenizer.json, or a tiktoken file"),                     \
+                "its folder, its tokenizer.json, or a tiktoken file", .needed = true),             \
         OPTION_LIST("--special", "TOKEN", &session.specials, "one more special token")
-#define TEXT OPTION_TEXT("--input", "FILE", &session.input, "the text; default: standard input")
+#define TEXT OPTION_TEXT("--input", "FILE", &session.input, "text", .absent = "standard input")
 
 static const Option train[] = {
-    OPTION_LIST("--input", "FILE", &session.inputs, "text to learn from; default: standard input"),
+    OPTION_LIST("--input", "FILE", &session.inputs, "text to learn from",
+                .absent = "standard input"),
     OPTION_WHOLE("--vocab-size", "N", &session.vocab_size, 1, 1 << 30,
-                 "needed: entries of the vocabulary, that is special tokens, 256 bytes, merges"),
+                 "size of the vocabulary: special tokens, 256 bytes and merges", .needed = true),
     OPTION_LIST("--special", "TOKEN", &session.specials, "a special token, e.g. '<|endoftext|>'"),
-    OPTION_TEXT("--output", "DIR", &session.output,
-                "needed: where the tokenizer is written; created"),
+    OPTION_TEXT("--output", "DIR", &session.output, "folder of the tokenizer; created",
+                .needed = true),
     OPTION_THREADS(&session.threads),
     OPTIONS_END,
 };
@@ -29,14 +30,15 @@ static const Option encode[] = {
     TOKENIZER,
     TEXT,
     OPTION_TEXT("--output", "FILE.npy", &session.output,
-                "array of uint16 (uint32 from 65537 ids on); default: numbers to standard output"),
+                "array of uint16 (uint32 if the vocabulary exceeds 65536)",
+                .absent = "numbers on standard output"),
     OPTION_THREADS(&session.threads),
     OPTIONS_END,
 };
 static const Option decode[] = {
     TOKENIZER,
-    OPTION_TEXT("--input", "FILE.npy", &session.input,
-                "an array of ids; default: standard input, as numbers in text"),
+    OPTION_TEXT("--input", "FILE.npy", &session.input, "array of ids",
+                .absent = "numbers on standard input"),
     OPTION_FLAG("--raw", &session.raw,
                 "the bytes as they are, also where they are not valid UTF-8"),
     OPTIONS_END,
@@ -67,8 +69,8 @@ static const Option stats[] = {
     OPTIONS_END,
 };
 static const Option compare[] = {
-    ARGUMENT_LIST("DIR", &session.directories, "the tokenizers", false),
-    OPTION_LIST("--input", "FILE", &session.inputs, "needed: a text"),
+    ARGUMENT_LIST("DIR", &session.directories, "folders of the tokenizers", .needed = true),
+    OPTION_LIST("--input", "FILE", &session.inputs, "text", .needed = true),
     OPTION_LIST("--special", "TOKEN", &session.specials, "one more special token for all of them"),
     OPTIONS_END,
 };
@@ -80,9 +82,7 @@ static const struct Part {
 } parts[] = {
     {"learn a vocabulary from text",
      {"tokenize train", "Learns a byte-level BPE vocabulary.",
-      "./tokenize train --input text.txt --vocab-size 4096 --special '<|endoftext|>' --output "
-      "my_tokenizer",
-      train},
+      "./tokenize train --input text.txt --vocab-size 4096 --output my_tokenizer", train},
      tokenize_train},
     {"text to ids",
      {"tokenize encode", "Turns text into token ids.",

@@ -57,19 +57,22 @@ static void read_arguments(Arguments *a, int argc, char **argv) {
     const Option options[] = {
         ARGUMENT_OPTIONAL("CONFIG", &a->config,
                           "JSON file that describes the run (README, Config)"),
-        OPTION_TEXT("--text", "FILE", &a->text, "train on this text instead of the config's data"),
+        OPTION_TEXT("--text", "FILE", &a->text, "train on this text in place of the config's data"),
         OPTION_LIST("--set", "KEY=VALUE", &a->overrides,
-                    "change a value of the config, such as training.max_steps=50 (repeatable)"),
-        OPTION_TEXT("--run", "DIR", &a->run, "folder of the run (default: runs/NAME)"),
-        OPTION_FLAG("--resume", &a->resume, "go on from the run's last checkpoint"),
-        OPTION_FLAG("--fresh", &a->fresh, "start over, removing what an earlier run left there"),
+                    "change a value of the config, such as training.max_steps=50"),
+        OPTION_TEXT("--run", "DIR", &a->run, "folder of the run", .absent = "runs/NAME"),
+        OPTION_FLAG("--resume", &a->resume, "resume from the run's last checkpoint"),
+        OPTION_FLAG("--fresh", &a->fresh,
+                    "start over: remove an earlier run from the folder first"),
         OPTION_THREADS(&a->threads),
         OPTION_TEXT(
             "--init-from", "RUN", &a->init_from,
-            "start from the weights of another run, with a changed context length or scaling"),
-        OPTION_FLAG("--plain", &a->plain, "compute with the plain definitions (slow, to study)"),
+            "start from the weights of another run; the context length and position scaling may "
+            "differ"),
+        OPTION_FLAG("--plain", &a->plain,
+                    "compute with the plain definitions in src/tensor/plain (slow)"),
         OPTION_FLAG("--help-config", &a->help_config,
-                    "list the keys of a config: default, meaning, what is allowed"),
+                    "list the keys of a config: default, meaning, allowed values"),
         OPTIONS_END,
     };
     const Program program = {

@@ -33,7 +33,7 @@ int inspect_chart(int argc, char **argv) {
         OPTIONS_END,
     };
     const Program program = {"inspect chart", "Draws a table of numbers as groups of bars.",
-                             "./inspect chart runs/positions/accuracy.csv --title \"Tasks\" "
+                             "./inspect chart accuracy.csv --title \"Tasks\" "
                              "--output accuracy.svg",
                              options};
     options_read(&program, argc, argv);

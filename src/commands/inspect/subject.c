@@ -168,8 +168,9 @@ int inspect_run(const InspectCommand *command, int argc, char **argv) {
         *next++ =
             (Option)OPTION_TEXT("--output", "DIR", &subject.folder, "folder for the pictures");
     if (command->length)
-        *next++ = (Option)OPTION_WHOLE("--length", "N", &subject.length, 0, 4096,
-                                       "positions shown (default: 0, the context length)");
+        *next++ =
+            (Option)OPTION_WHOLE("--length", "N", &subject.length, 0, 4096,
+                                 "number of positions shown", .absent = "0, the context length");
     *next++ = (Option)OPTION_LIST("--set", "KEY=VALUE", &overrides, "change a value of the config");
     *next = (Option)OPTIONS_END;
     const Program program = {command->name, command->summary, command->example, options};
