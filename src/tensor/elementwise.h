@@ -10,11 +10,10 @@
 Tensor *embedding(Tape *tape, Tensor *weight, const int32_t *ids, int64_t B, int64_t T);
 
 /* Y = SiLU(A) ⊙ G for X = [A | G], rows of 2F elements -> rows of F.  SiLU(a) = a·σ(a).
- *   dA = dY ⊙ G ⊙ σ(A)(1 + A(1 − σ(A))),  dG = dY ⊙ SiLU(A)          [handout §3.5.2]
- * Transient: computed again in backward instead of being stored. */
+ *   dA = dY ⊙ G ⊙ σ(A)(1 + A(1 − σ(A))),  dG = dY ⊙ SiLU(A)          [handout §3.5.2] */
 Tensor *swiglu(Tape *tape, Tensor *x);
 
-/* Y = f(X), transient. SiLU x·σ(x); ReLU max(x, 0); GELU x·Φ(x) = ½x(1 + erf(x/√2)), the exact one. */
+/* Y = f(X). SiLU x·σ(x); ReLU max(x, 0); GELU x·Φ(x) = ½x(1 + erf(x/√2)), the exact one. */
 typedef enum Activation { ACTIVATION_SILU, ACTIVATION_RELU, ACTIVATION_GELU } Activation;
 Tensor *activation(Tape *tape, Tensor *x, Activation function);
 
