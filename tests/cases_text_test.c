@@ -8,13 +8,6 @@
 
 #define SEPARATOR "<|endoftext|>"
 
-static bool append_ids(void *context, const uint32_t *ids, size_t count, Error *error) {
-    (void)error;
-    IdList *list = context;
-    for (size_t i = 0; i < count; i++) id_list_push(list, ids[i]);
-    return true;
-}
-
 /* A piece: a pre-token or a separator, its bytes in a JSON string of hex digits or as they are. */
 typedef struct Piece {
     bool special;
@@ -31,7 +24,7 @@ static void check_pieces(const char *text, const Piece *pieces, size_t count) {
     Error error;
     for (size_t chunk = 0; chunk < 8; chunk++) {
         ids.count = 0;
-        if (!encode_file(tokenizer, scratch_path("corpus.txt"), chunk, append_ids, &ids, NULL,
+        if (!encode_file(tokenizer, scratch_path("corpus.txt"), chunk, encode_into_list, &ids, NULL,
                          &error))
             fail_msg("%s", error.message);
         assert_int_equal(ids.count, count);

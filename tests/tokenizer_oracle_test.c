@@ -144,13 +144,6 @@ static void random_text(uint64_t round, char *text) {
         strcat(text, parts[random_below(round, RANDOM_TEST, 2 + i, (uint64_t)kinds)]);
 }
 
-static bool collect(void *context, const uint32_t *ids, size_t count, Error *error) {
-    (void)error;
-    IdList *list = context;
-    for (size_t i = 0; i < count; i++) id_list_push(list, ids[i]);
-    return true;
-}
-
 static void assert_same_ids(const Tokenizer *tokenizer, const Plain *plain, const uint32_t *ids,
                             size_t count) {
     size_t at = 0;
@@ -174,7 +167,8 @@ static void assert_encoded(const Tokenizer *tokenizer, const Plain *plain, const
     assert_same_ids(tokenizer, plain, ids, count);
     free(ids);
     IdList list = {0};
-    assert_true(encode_file(tokenizer, scratch_path("text"), chunk, collect, &list, NULL, &error));
+    assert_true(
+        encode_file(tokenizer, scratch_path("text"), chunk, encode_into_list, &list, NULL, &error));
     assert_same_ids(tokenizer, plain, list.ids, list.count);
     list.count = 0;
     StreamEncoder *stream = stream_encoder_new(tokenizer);

@@ -181,17 +181,11 @@ static bool open_validation(Subject *s, Error *error) {
     return true;
 }
 
-static bool append_ids(void *context, const uint32_t *ids, size_t count, Error *error) {
-    (void)error;
-    id_list_append(context, ids, count);
-    return true;
-}
-
 static bool open_text(Subject *s, const char *path, Error *error) {
     const ModelTokenizer *tokenizer = &s->file.tokenizer;
     bool read;
     if (tokenizer->bpe && strcmp(path, "-") != 0) {
-        read = encode_file(tokenizer->bpe, path, 0, append_ids, &s->list, NULL, error);
+        read = encode_file(tokenizer->bpe, path, 0, encode_into_list, &s->list, NULL, error);
     } else {
         size_t size;
         char *text = file_read(path, SIZE_MAX / 4, &size, error);

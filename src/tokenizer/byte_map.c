@@ -48,15 +48,7 @@ static ByteMapSlot *probe(const ByteMap *map, uint64_t key, const uint8_t *text,
 }
 
 uint32_t byte_map_find(const ByteMap *map, const uint8_t *text, size_t length) {
-    uint64_t key;
-    if (length > 8) {
-        key = hash_bytes(0, text, length);
-    } else {
-        uint8_t padded[8] = {0};
-        memcpy(padded, text, length);
-        key = pretoken_load(padded);
-    }
-    const ByteMapSlot *slot = probe(map, key, text, length);
+    const ByteMapSlot *slot = probe(map, byte_map_key(text, length, text + length), text, length);
     return slot->length ? slot->index : BYTE_MAP_NONE;
 }
 

@@ -62,19 +62,18 @@ static inline uint64_t byte_map_place(const ByteMap *map, uint64_t key) {
     return (key ^ key >> 32) * 0x9E3779B97F4A7C15u >> map->shift; /* Fibonacci hashing */
 }
 
+static inline uint64_t byte_map_key(const uint8_t *text, size_t length, const uint8_t *end) {
+    if (length > 8) return hash_bytes(0, text, length);
+    if (end - text >= 8) return pretoken_load(text) & UINT64_MAX >> (64 - 8 * length);
+    uint8_t padded[8] = {0};
+    memcpy(padded, text, length);
+    return pretoken_load(padded);
+}
+
 static inline uint32_t byte_map_add(ByteMap *map, const uint8_t *text, size_t length,
                                     const uint8_t *end) {
-    uint64_t key;
-    if (length > 8) {
-        key = hash_bytes(0, text, length);
-    } else {
-        if (end - text >= 8) {
-            key = pretoken_load(text) & UINT64_MAX >> (64 - 8 * length);
-        } else {
-            uint8_t padded[8] = {0};
-            memcpy(padded, text, length);
-            key = pretoken_load(padded);
-        }
+    uint64_t key = byte_map_key(text, length, end);
+    if (length <= 8) {
         const ByteMapSlot *slot = &map->slots[byte_map_place(map, key)];
         if (slot->key == key && slot->length == length) return slot->index;
     }

@@ -43,6 +43,8 @@ bool encoder_missing_byte(const Encoder *encoder, Error *error);
 
 /* Receives ids in text order. Returning false (with the Error set) stops the encoding. */
 typedef bool (*IdSink)(void *context, const uint32_t *ids, size_t count, Error *error);
+/* A sink that appends the ids to an IdList. */
+bool encode_into_list(void *list, const uint32_t *ids, size_t count, Error *error);
 
 typedef struct EncodeStats {
     uint64_t bytes, tokens;

@@ -1,8 +1,8 @@
 /* Applies the merges to one pre-token: the inner step of encoding.
  *
  * The rule (Sennrich et al. 2016): of all pairs of neighbours, take the one whose merge has the
- * lowest rank, merge all its occurrences from left to right (or only the first one: see one_place in
- * tokenizer.h), and repeat until no pair has a merge. It is neither longest match nor greedy
+ * lowest rank, merge all its occurrences from left to right (or only the first one: see one_place
+ * in tokenizer.h), and repeat until no pair has a merge. It is neither longest match nor greedy
  * from the left. Three methods give equal results: short pre-tokens by scanning for the lowest
  * rank; long ones with a priority queue of places; very long ones window by window, so that memory stays
  * bounded whatever the length. */

@@ -17,8 +17,8 @@ typedef struct ModelTokenizer {
     int end_count;
 } ModelTokenizer;
 
-/* Takes ownership of a BPE tokenizer. Its texts begin and end with the special token `separator`; if that
- * is NULL or not in the vocabulary, with <|endoftext|>, or else with the special token of the lowest id
+/* Takes ownership of a BPE tokenizer. Its texts begin and end with the special token `separator`; if
+ * that is NULL or not in the vocabulary, with <|endoftext|>, or else with the special token of the lowest id
  * (in our tokenizers the one listed first). */
 void model_tokenizer_take(ModelTokenizer *tokenizer, Tokenizer *bpe, const char *separator);
 /* What a model file specifies. A start is ignored unless the id is a special token; ends are valid even

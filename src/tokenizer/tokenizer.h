@@ -69,8 +69,8 @@ bool tokenizer_add_token(Tokenizer *tokenizer, int64_t id, const uint8_t *bytes,
 bool tokenizer_add_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error);
 /* The same, but adds the result to the vocabulary, with the next id, if it is not there yet. */
 bool tokenizer_learn_merge(Tokenizer *tokenizer, uint32_t left, uint32_t right, Error *error);
-/* Instead of adding merges: derives them from the vocabulary as tiktoken does (see rank_files): the id of
- * a token is the rank of every merge that makes it. */
+/* Instead of adding merges: derives them from the vocabulary as tiktoken does (see rank_files): the id
+ * of a token is the rank of every merge that makes it. */
 void tokenizer_use_ranks(Tokenizer *tokenizer);
 /* Call after adding the last merge of a list that is to be applied one pair at a time: sets one_place
  * if it makes a difference. */

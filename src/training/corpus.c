@@ -28,8 +28,8 @@ static bool hash_file(const char *path, uint64_t *hash, Error *error) {
     return !empty || error_set(error, "%s: is empty; put some text in it", path);
 }
 
-/* The same for a text of the corpus; the training text, which names both the cached tokenizer and the
- * cached ids, is read for it once. */
+/* The same for a text of the corpus. The training text, whose hash is in the names of both the cached
+ * tokenizer and the cached ids, is read only once. */
 static bool hash_text(Corpus *corpus, const char *path, uint64_t *hash, Error *error) {
     bool training = path == corpus->train_path;
     *hash = training ? corpus->train_hash : 0;
@@ -48,7 +48,7 @@ static bool is_npy(const char *path) {
 static bool choose_files(Corpus *corpus, DataConfig *data, Error *error) {
     for (int64_t i = 0; i < data->train.count; i++) {
         const char *valid = data->valid.count ? data->valid.items[i] : NULL;
-        /* A single candidate is taken as it is: opening it says what is wrong with it. */
+        /* A single candidate is used as it is: opening it reports what is wrong with it. */
         if (data->train.count > 1 &&
             (!file_exists(data->train.items[i]) || (valid && !file_exists(valid))))
             continue;
@@ -92,7 +92,7 @@ static char *fingerprint_text(const Tokenizer *tokenizer) {
     return string_format("%016llx\n", (unsigned long long)tokenizer_fingerprint(tokenizer));
 }
 
-/* NULL when it is not there (without an error message) or damaged. */
+/* NULL if it is missing (then without an error message) or damaged. */
 static Tokenizer *load_cached(const char *folder, const char *mark, Error *error) {
     error->message[0] = '\0';
     if (!file_exists(mark)) return NULL;
@@ -101,11 +101,8 @@ static Tokenizer *load_cached(const char *folder, const char *mark, Error *error
     Tokenizer *tokenizer = wanted ? tokenizer_load(folder, error) : NULL;
     if (tokenizer) {
         char *found = fingerprint_text(tokenizer);
-        if (strcmp(found, wanted) != 0) {
-            error_set(error, "%s: is damaged", folder);
-            tokenizer_free(tokenizer);
-            tokenizer = NULL;
-        }
+        bool whole = strcmp(found, wanted) == 0 || error_set(error, "%s: is damaged", folder);
+        tokenizer = tokenizer_keep_if(tokenizer, whole);
         free(found);
     }
     free(wanted);
@@ -213,31 +210,29 @@ static bool encode_text(const Corpus *corpus, const char *text, const char *path
     return false;
 }
 
-static bool keep_ids(void *list, const uint32_t *ids, size_t count, Error *error) {
-    (void)error;
-    id_list_append(list, ids, count);
-    return true;
-}
-
 /* The same into memory, which belongs to the corpus. */
 static bool encode_in_memory(Corpus *corpus, const char *text, NpyArray *ids, Error *error) {
     IdList list = {0};
     id_list_reserve(&list, 1);
-    bool done = encode_file(corpus->tokenizer, text, 0, keep_ids, &list, NULL, error);
+    bool done = encode_file(corpus->tokenizer, text, 0, encode_into_list, &list, NULL, error);
     corpus->memory[ids - corpus->files] = list.ids;
     *ids = (NpyArray){.data = list.ids, .type = NPY_UINT32, .count = (int64_t)list.count};
     return done;
 }
 
-/* Maps cached ids; all of them must be in the vocabulary. */
+/* Position of the first id outside of the vocabulary; the number of ids if there is none. */
+static int64_t first_invalid(const NpyArray *ids, int64_t vocab_size) {
+    int64_t i = 0;
+    while (i < ids->count && npy_get(ids, i) < vocab_size) i++;
+    return i;
+}
+
+/* Maps cached ids. */
 static bool open_cached(NpyArray *ids, const char *path, int64_t vocab_size, Error *error) {
     if (!npy_open(ids, path, error)) return false;
-    for (int64_t i = 0; i < ids->count; i++)
-        if (npy_get(ids, i) >= vocab_size) {
-            npy_close(ids);
-            return error_set(error, "%s: is damaged", path);
-        }
-    return true;
+    if (first_invalid(ids, vocab_size) == ids->count) return true;
+    npy_close(ids);
+    return error_set(error, "%s: is damaged", path);
 }
 
 /* The ids of a data file: the file itself, or its encoding in the cache. */
@@ -279,14 +274,12 @@ static bool check_ids(const NpyArray *ids, const char *path, int64_t vocab_size,
                          "%s: has %lld tokens, but a window needs %lld (context_length + 1); use a "
                          "longer text or a smaller model.context_length",
                          path, (long long)ids->count, (long long)T + 1);
-    for (int64_t i = 0; i < ids->count; i++)
-        if (npy_get(ids, i) >= vocab_size)
-            return error_set(
-                error,
-                "%s: id %lld at position %lld is outside of the vocabulary (%lld); set "
-                "model.vocab_size, or encode the text with this model's tokenizer",
-                path, (long long)npy_get(ids, i), (long long)i, (long long)vocab_size);
-    return true;
+    int64_t at = first_invalid(ids, vocab_size);
+    return at == ids->count ||
+           error_set(error,
+                     "%s: id %lld at position %lld is outside of the vocabulary (%lld); set "
+                     "model.vocab_size, or encode the text with this model's tokenizer",
+                     path, (long long)npy_get(ids, at), (long long)at, (long long)vocab_size);
 }
 
 /* A part of a mapped array. */
