@@ -3,7 +3,7 @@
 #include "tokenizer_helpers.h"
 
 #include "tokenizer/files/byte_alphabet.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_kind.h"
 
 static FileText file_text(const char *text) {
     return (FileText){"file", text, strlen(text)};

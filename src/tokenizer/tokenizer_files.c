@@ -1,5 +1,5 @@
 /* The table of the kinds, and the two functions that iterate over it. */
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_kind.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_kind.h"
 
 static FileText part(const char **text, const char *end) {
     const char *start = *text, *stop = memchr(start, 0x1F, (size_t)(end - start));

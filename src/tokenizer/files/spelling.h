@@ -3,7 +3,7 @@
 #define TINYLM_TOKENIZER_FILES_SPELLING_H
 
 #include "base/json.h"
-#include "tokenizer/tokenizer_files.h"
+#include "tokenizer/tokenizer_kind.h"
 
 /* ---- reading ---- */
 

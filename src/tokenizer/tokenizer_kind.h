@@ -1,8 +1,8 @@
 /* The kinds of tokenizer file. Each is one value in one table (tokenizer_files.c), which
  * tokenizer_load and tokenizer_save (tokenizer.h) iterate over; another kind is one more file in files/
  * and one more entry in the table. */
-#ifndef TINYLM_TOKENIZER_TOKENIZER_FILES_H
-#define TINYLM_TOKENIZER_TOKENIZER_FILES_H
+#ifndef TINYLM_TOKENIZER_TOKENIZER_KIND_H
+#define TINYLM_TOKENIZER_TOKENIZER_KIND_H
 
 #include "tokenizer/tokenizer.h"
 
