@@ -57,33 +57,29 @@ static Color color_of(const HeatMap *map, Range range, double value) {
 
 enum { GAP = 16, BAR_WIDTH = 14 }; /* pixels */
 
+/* How the rows or the columns of a panel are drawn. */
+typedef struct Cells {
+    int64_t block; /* of the matrix, averaged into one that is drawn */
+    int64_t count; /* drawn */
+    int64_t size;  /* pixels of each */
+} Cells;
+
 typedef struct Layout {
-    int64_t block_rows, block_columns; /* cells of the matrix averaged into one cell drawn */
-    int64_t rows, columns;             /* cells drawn per panel */
-    int64_t cell_width, cell_height;   /* pixels */
-    int64_t across, down;              /* panels */
-    double panel_width, panel_height;  /* pixels */
-    double left, top, step_x, step_y;  /* of the first panel, and from panel to panel */
+    Cells rows, columns;
+    int64_t across, down;             /* panels */
+    double panel_width, panel_height; /* pixels */
+    double left, top, step_x, step_y; /* of the first panel, and from panel to panel */
     double width, height;
     Axis x, y;   /* of the first panel */
     Range range; /* of the colours that panels share */
 } Layout;
 
-static int64_t at_least(int64_t value, int64_t low) {
-    return value < low ? low : value;
-}
-static int64_t at_most(int64_t value, int64_t high) {
-    return value > high ? high : value;
-}
-
-static int64_t divide_rounded(int64_t a, int64_t b) {
-    return (a + b / 2) / b;
-}
-
-/* Cells as large as `pixels` allow; those with names large enough to read the names. */
-static int64_t cell_size(int64_t count, int64_t pixels, bool named) {
-    int64_t size = at_most(at_least(divide_rounded(pixels, count), 1), named ? 56 : 64);
-    return named && count <= 48 ? at_least(size, 18) : size;
+/* `count` cells on about so many pixels; those with names are large enough to read the names. */
+static Cells cells_on(int64_t count, double pixels, bool named) {
+    double block = fmax(round((double)count / pixels), 1), drawn = ceil((double)count / block);
+    double size = fmin(fmax(round(pixels / drawn), 1), named ? 56 : 64);
+    if (named && drawn <= 48) size = fmax(size, 18);
+    return (Cells){(int64_t)block, (int64_t)drawn, (int64_t)size};
 }
 
 static double widest_title(const HeatMap *map) {
@@ -94,23 +90,19 @@ static double widest_title(const HeatMap *map) {
 }
 
 static void size_panels(Layout *layout, const HeatMap *map) {
-    layout->across = map->panels_per_row;
-    if (layout->across <= 0) layout->across = (int64_t)ceil(sqrt((double)map->panel_count));
-    layout->across = at_most(layout->across, map->panel_count);
-    layout->down = (map->panel_count + layout->across - 1) / layout->across;
-    int64_t most = at_least(layout->across, layout->down);
-    int64_t pixels = most == 1 ? 720 : at_least(840 / most, 72);
-    layout->block_rows = at_least(divide_rounded(map->rows, pixels), 1);
-    layout->block_columns = at_least(divide_rounded(map->columns, pixels), 1);
-    layout->rows = (map->rows + layout->block_rows - 1) / layout->block_rows;
-    layout->columns = (map->columns + layout->block_columns - 1) / layout->block_columns;
-    layout->cell_width = cell_size(layout->columns, pixels, map->x.labels && most == 1);
-    layout->cell_height = cell_size(layout->rows, pixels, map->y.labels && most == 1);
-    if (map->rows == map->columns)
-        layout->cell_width = layout->cell_height =
-            at_least(layout->cell_width, layout->cell_height);
-    layout->panel_width = (double)(layout->columns * layout->cell_width);
-    layout->panel_height = (double)(layout->rows * layout->cell_height);
+    double panels = (double)map->panel_count, across = (double)map->panels_per_row;
+    across = fmin(across > 0 ? across : ceil(sqrt(panels)), panels);
+    double down = ceil(panels / across), most = fmax(across, down);
+    double pixels = most == 1 ? 720 : fmax(floor(840 / most), 72);
+    layout->across = (int64_t)across;
+    layout->down = (int64_t)down;
+    layout->rows = cells_on(map->rows, pixels, map->y.labels && most == 1);
+    layout->columns = cells_on(map->columns, pixels, map->x.labels && most == 1);
+    if (map->rows == map->columns && layout->rows.size > layout->columns.size)
+        layout->columns.size = layout->rows.size;
+    if (map->rows == map->columns) layout->rows.size = layout->columns.size;
+    layout->panel_width = (double)(layout->columns.count * layout->columns.size);
+    layout->panel_height = (double)(layout->rows.count * layout->rows.size);
 }
 
 /* Cell n is around the number first + n, or the name number n. */
@@ -207,31 +199,30 @@ static void draw_image(FILE *out, double x, double y, double width, double heigh
     free(png.data);
 }
 
-/* The mean of the finite numbers in a block of cells; NaN when there are none. */
+/* The mean of the finite numbers in a block of cells, NaN if there are none: of the block that is drawn
+ * in this row and column. */
 static double block_mean(const HeatMap *map, const Layout *layout, const double *panel, int64_t row,
                          int64_t column) {
-    int64_t last_row = at_most((row + 1) * layout->block_rows, map->rows);
-    int64_t last_column = at_most((column + 1) * layout->block_columns, map->columns);
-    double sum = 0;
-    int64_t count = 0;
-    for (int64_t i = row * layout->block_rows; i < last_row; i++)
-        for (int64_t j = column * layout->block_columns; j < last_column; j++)
+    int64_t height = layout->rows.block, width = layout->columns.block;
+    double sum = 0, count = 0;
+    for (int64_t i = row * height; i < (row + 1) * height && i < map->rows; i++)
+        for (int64_t j = column * width; j < (column + 1) * width && j < map->columns; j++)
             if (isfinite(panel[i * map->columns + j])) {
                 sum += panel[i * map->columns + j];
                 count++;
             }
-    return count ? sum / (double)count : NAN;
+    return sum / count;
 }
 
 static void draw_cells(FILE *out, const HeatMap *map, const Layout *layout, const double *panel,
                        Range range, double left, double top) {
-    int64_t width = layout->columns * layout->cell_width;
-    int64_t height = layout->rows * layout->cell_height;
+    const Cells *rows = &layout->rows, *columns = &layout->columns;
+    int64_t width = columns->count * columns->size, height = rows->count * rows->size;
     Color *pixels = allocate((uint64_t)(width * height), sizeof *pixels);
     for (int64_t n = 0; n < width * height; n++)
-        pixels[n] = color_of(map, range,
-                             block_mean(map, layout, panel, n / width / layout->cell_height,
-                                        n % width / layout->cell_width));
+        pixels[n] = color_of(
+            map, range,
+            block_mean(map, layout, panel, n / width / rows->size, n % width / columns->size));
     draw_image(out, left, top, layout->panel_width, layout->panel_height, pixels, height, width);
     free(pixels);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
 #include "base/file.h"
 #include "base/printable.h"
@@ -25,22 +26,15 @@ static void add_token(InspectSubject *subject, int32_t id, const uint8_t *text, 
     fclose(label);
 }
 
-/* Characters of Chinese, Japanese and Korean, which stand beside each other without spaces. */
-static bool is_word_of_its_own(uint32_t c) {
-    static const uint32_t ranges[][2] = {{0x1100, 0x11FF}, {0x2E80, 0x9FFF}, {0xAC00, 0xD7FF},
-                                         {0xF900, 0xFAFF}, {0xFF00, 0xFFEF}, {0x20000, 0x3FFFF}};
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-        if (c >= ranges[i][0] && c <= ranges[i][1]) return true;
-    return false;
-}
-
-/* Bytes of the word at the start of a text. */
+/* Bytes of the word at the start of a text. A wide character (Chinese, Japanese, Korean) is a word of its
+ * own: these stand beside each other without spaces. */
 static size_t word_length(const uint8_t *text, const uint8_t *end) {
     const uint8_t *at = text;
     while (at < end && !strchr(" \t\n", *at)) {
         uint32_t c;
         size_t size = unicode_decode(at, end, &c);
-        if (is_word_of_its_own(c)) return (size_t)(at - text) + (at == text ? size : 0);
+        if (utf8proc_charwidth((utf8proc_int32_t)c) == 2)
+            return (size_t)(at - text) + (at == text ? size : 0);
         at += size;
     }
     return (size_t)(at - text);
@@ -50,9 +44,9 @@ static size_t word_length(const uint8_t *text, const uint8_t *end) {
 static void words_to_ids(InspectSubject *subject, const char *text) {
     const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
     int32_t known = 0;
-    for (size_t length; (length = word_length(at, end)) > 0 || at < end;
-         at += length ? length : 1) {
-        if (length == 0) continue;
+    for (size_t length; at < end; at += length ? length : 1) {
+        length = word_length(at, end);
+        if (length == 0) continue; /* a space */
         int64_t n = subject->count, same = 0;
         add_token(subject, known, at, length);
         while (strcmp(subject->labels[same], subject->labels[n]) != 0) same++;
