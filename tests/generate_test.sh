@@ -70,9 +70,26 @@ named() { # a newer run that cannot tell a story is passed over, and said
         touch -d '2030-01-01' runs/task/model.safetensors && generate --prompt "The fox" | cmp - first.txt
     named_status=$?
     rm -r runs/task
-    [ $named_status -eq 0 ] && grep -q '^generate: runs/task is newer, but has no model or no tokenizer' errors
+    [ $named_status -eq 0 ] && grep -q '^generate: passed over: runs/task has no model or no tokenizer' errors
 }
 check "the run that is taken is named, and one without a tokenizer passed over" named
+untrained() { # so is a newer one that stopped in its warm-up or has learned nothing
+    early='stopped after step 3, before the end of its warm-up'
+    lost='has a loss of 7.00, no better than guessing (5.70)'
+    "$bin/train" config.json --run runs/early --set training.max_steps=3 \
+        --set 'training.learning_rate={"max":1e-2,"warmup_steps":10,"cosine_steps":20}' || return 1
+    for why in "$early" "$lost"; do
+        touch -d '2030-01-01' runs/early/model.safetensors
+        generate --prompt "The fox" | cmp - first.txt && grep -qxF "generate: passed over: runs/early $why" errors &&
+            evaluate && grep -qxF "evaluate: passed over: runs/early $why" errors || return 1
+        printf '20,1,1,1e-2,7,,1,1\n' >>runs/early/log.csv
+    done
+    generate --run runs/early --prompt "The fox" && mkdir -p alone/runs && mv runs/early alone/runs && cd alone || return 1
+    fails_with 1 "runs: no trained run there (runs/early $lost); train one" "$bin/generate"
+    alone=$?
+    cd .. && return $alone
+}
+check "a run that stopped in its warm-up or learned nothing is passed over" untrained
 counted() {
     generate --run runs/short --prompt "The fox" --max-tokens 5 --temperature 0 >a && grep -q 'generation: 5 tokens' errors &&
         grep -q '^generate: stopped at --max-tokens 5 before the end of the text' errors &&

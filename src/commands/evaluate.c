@@ -127,8 +127,7 @@ static bool open_model(Subject *s, Error *error) {
     const char *path = a->model ? a->model : a->run ? a->run : newest;
     bool read = path && model_file_read(&s->file, path, a->tokenizer, error);
     if (read && a->overrides.count > 0) read = change_model(s, error);
-    if (read && skipped)
-        print_line(stderr, "evaluate: %s is newer, but has no model or no tokenizer", skipped);
+    if (read && skipped) print_line(stderr, "evaluate: passed over: %s", skipped);
     if (read && newest)
         print_line(stderr, "evaluate: %s, the newest run; --run DIR takes another", newest);
     free(newest);

@@ -28,7 +28,7 @@ typedef struct Arguments {
     SamplerConfig sampler;
 } Arguments;
 
-/* The run that was taken where none was named, and a newer one that could not be. */
+/* The run that was taken where none was named, and what is said of a newer one that was not. */
 typedef struct Choice {
     char *newest, *skipped;
 } Choice;
@@ -153,9 +153,7 @@ typedef struct Session {
 } Session;
 
 static void print_choice(const Choice *choice) {
-    if (choice->skipped)
-        print_line(stderr, "generate: %s is newer, but has no model or no tokenizer",
-                   choice->skipped);
+    if (choice->skipped) print_line(stderr, "generate: passed over: %s", choice->skipped);
     if (choice->newest)
         print_line(stderr, "generate: %s, the newest run; --run DIR takes another", choice->newest);
 }

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -11,6 +12,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
+#include "training/run_log.h"
+
+enum { CONFIG_LIMIT = 1 << 20 };
 
 #ifdef __APPLE__
 #define st_mtim st_mtimespec
@@ -126,13 +131,35 @@ static double run_time(const char *path) {
     return newest;
 }
 
-/* Whether a model can be read from there, and with `text` a tokenizer. */
-static bool is_usable(const char *path, bool text) {
+/* What the log says against a model, or NULL; to be freed. A run without a log is ./convert's. */
+static char *untrained_because(const RunDirectory *run) {
+    RunLogRow last;
+    cJSON *config = file_exists(run->log) ? json_read(run->config, CONFIG_LIMIT, NULL) : NULL;
+    char *why = NULL;
+    if (config && run_log_last(run->log, &last)) {
+        const cJSON *rate = json_get(json_get(config, "training"), "learning_rate");
+        const cJSON *warmup = json_get(rate, "warmup_steps");
+        const cJSON *vocab_size = json_get(json_get(config, "model"), "vocab_size");
+        double guessing = cJSON_IsNumber(vocab_size) ? log(vocab_size->valuedouble) : HUGE_VAL;
+        if (last.step == 0 || (cJSON_IsNumber(warmup) && (double)last.step < warmup->valuedouble))
+            why = string_format("stopped after step %lld, before the end of its warm-up",
+                                (long long)last.step);
+        else if (!(last.train_loss < guessing))
+            why = string_format("has a loss of %.2f, no better than guessing (%.2f)",
+                                last.train_loss, guessing);
+    }
+    cJSON_Delete(config);
+    return why;
+}
+
+/* Why no useful model can be read from there (with `text`, no tokenizer), or NULL; to be freed. */
+static char *unusable_because(const char *path, bool text) {
     RunDirectory run = run_directory_names(path);
-    bool usable = file_exists(run.model) && file_exists(run.config) &&
-                  (!text || directory_exists(run.tokenizer));
+    bool complete = file_exists(run.model) && file_exists(run.config) &&
+                    (!text || directory_exists(run.tokenizer));
+    char *why = complete ? untrained_because(&run) : string_copy("has no model or no tokenizer");
     run_directory_free(&run);
-    return usable;
+    return why;
 }
 
 char *run_directory_newest(const char *runs, bool text, char **skipped, Error *error) {
@@ -142,29 +169,32 @@ char *run_directory_newest(const char *runs, bool text, char **skipped, Error *e
     *skipped = NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));) {
         if (entry->d_name[0] == '.') continue;
-        char *path = path_join(runs, entry->d_name);
-        double time = run_time(path);
-        bool usable = is_usable(path, text);
-        char **newest = usable ? &best : skipped;
-        double *newest_time = usable ? &best_time : &skipped_time;
+        char *path = path_join(runs, entry->d_name), *why = unusable_because(path, text);
+        double time = run_time(path), *newest_time = why ? &skipped_time : &best_time;
+        char **newest = why ? skipped : &best;
+        char *found = why ? string_format("%s %s", path, why) : string_copy(path);
         /* of equal times the first by name, so that the answer does not depend on the disk */
-        if (time > *newest_time || (time == *newest_time && *newest && strcmp(path, *newest) < 0)) {
-            free(*newest);
-            *newest = path;
+        if (time > *newest_time ||
+            (time == *newest_time && *newest && strcmp(found, *newest) < 0)) {
+            char *older = *newest;
+            *newest = found;
             *newest_time = time;
-        } else {
-            free(path);
+            found = older;
         }
-    }
-    if (skipped_time < best_time) {
-        free(*skipped);
-        *skipped = NULL;
+        free(found);
+        free(path);
+        free(why);
     }
     if (directory) closedir(directory);
     if (!best)
-        error_set(error,
-                  "%s: no trained run there; train one (./train configs/tiny.json) or name one "
-                  "with --run",
-                  runs);
+        error_set(
+            error,
+            "%s: no trained run there%s%s%s; train one (./train configs/tiny.json) or name one "
+            "with --run",
+            runs, *skipped ? " (" : "", *skipped ? *skipped : "", *skipped ? ")" : "");
+    if (skipped_time < best_time || !best) {
+        free(*skipped);
+        *skipped = NULL;
+    }
     return best;
 }

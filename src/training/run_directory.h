@@ -36,9 +36,11 @@ bool run_directory_name_start(const RunDirectory *run, Error *error);
 
 void run_directory_free(RunDirectory *run); /* unlocks */
 
-/* The newest run (by the time of its model or checkpoint) under a folder that has a model and, with
- * `text`, a tokenizer; NULL with an error when there is none. `skipped` gets the newest run without
- * these, when that is newer still, or NULL. Both paths are the caller's to free. */
+/* The newest run (by the time of its model or checkpoint) under a folder that has a trained model and,
+ * with `text`, a tokenizer; NULL with an error when there is none. A run whose log.csv ends before its
+ * warm-up does, or with a loss no better than guessing (ln vocab_size), counts as not trained. When a
+ * run that is newer still was passed over, `skipped` gets a line that says which and why, else NULL.
+ * The caller frees both. */
 char *run_directory_newest(const char *runs, bool text, char **skipped, Error *error);
 
 #endif

@@ -66,6 +66,22 @@ void run_log_close(RunLog *log) {
     *log = (RunLog){0};
 }
 
+bool run_log_last(const char *path, RunLogRow *row) {
+    Error ignored;
+    size_t size, header = sizeof RUN_LOG_HEADER;
+    char *text = file_read(path, LIMIT, &size, &ignored);
+    bool ours = text && size >= header && memcmp(text, RUN_LOG_HEADER "\n", header) == 0;
+    *row = (RunLogRow){0};
+    for (const char *line = ours ? text + header : ""; strchr(line, '\n');
+         line = strchr(line, '\n') + 1) {
+        long long step;
+        if (sscanf(line, "%lld,%*[^,],%*[^,],%*[^,],%lf", &step, &row->train_loss) == 2)
+            row->step = step;
+    }
+    free(text);
+    return ours;
+}
+
 bool samples_truncate(const char *path, int64_t last_step, Error *error) {
     if (!file_exists(path)) return true;
     size_t size;

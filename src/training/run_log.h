@@ -30,6 +30,9 @@ bool run_log_open(RunLog *log, const char *path, int64_t last_step, Error *error
 /* Appends a row and hands it to the system. */
 bool run_log_write(RunLog *log, const RunLogRow *row, Error *error);
 void run_log_close(RunLog *log);
+/* Step and training loss of the last row of a log; step 0 when it has none. False when the file cannot
+ * be read or is not a log. */
+bool run_log_last(const char *path, RunLogRow *row);
 
 /* Keeps the part of a text file before the first line that begins a section of a later step:
  * sections begin with "=== step N". For samples.txt; a missing file is fine. */
