@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "generation_helpers.h"
 #include "tensor/matmul.h"
-#include "training/optimizer.h"
+#include "optimizer_helpers.h"
 #include "training/schedule.h"
 #include "training/train_step.h"
 
@@ -109,8 +109,8 @@ static const char OWN_ADAMW[] =
 
 static void assert_state(const cJSON *want, const Optimizer *optimizer, real theta) {
     assert_near((double)theta, number(want, "p"), 1e-6, "parameter");
-    assert_near((double)optimizer->m[0], number(want, "m"), 1e-6, "first moment");
-    assert_near((double)optimizer->v[0], number(want, "v"), 1e-6, "second moment");
+    assert_near((double)optimizer->state[0][0], number(want, "m"), 1e-6, "first moment");
+    assert_near((double)optimizer->state[1][0], number(want, "v"), 1e-6, "second moment");
 }
 
 static void run_adamw(const cJSON *table) {
@@ -120,9 +120,8 @@ static void run_adamw(const cJSON *table) {
                               .beta2 = number(cfg, "b2"),
                               .eps = number(cfg, "eps"),
                               .weight_decay = number(cfg, "wd")};
-    Error error;
     Optimizer straight, resumed;
-    assert_true(optimizer_create(&straight, &config, 1, &error));
+    optimizer_create_flat(&straight, &config, 1);
     real theta = 1, resumed_theta = 0;
     const cJSON *gradient;
     cJSON_ArrayForEach(gradient, cJSON_GetObjectItem(table, "grads")) {
@@ -131,9 +130,9 @@ static void run_adamw(const cJSON *table) {
         if (straight.step == 4) {
             assert_state(cJSON_GetObjectItem(table, "after_4"), &straight, theta);
             /* what a checkpoint holds */
-            assert_true(optimizer_create(&resumed, &config, 1, &error));
-            resumed.m[0] = straight.m[0];
-            resumed.v[0] = straight.v[0];
+            optimizer_create_flat(&resumed, &config, 1);
+            resumed.state[0][0] = straight.state[0][0];
+            resumed.state[1][0] = straight.state[1][0];
             resumed.step = straight.step;
             resumed_theta = theta;
         } else if (straight.step > 4) {
@@ -158,15 +157,14 @@ static void sgd_with_momentum_and_clipping(void **state) {
     const real gradients[] = {-0.75, 0.3125, 2, 0, -0.0625, 1.5, -4, 0.125};
     OptimizerConfig config = {.type = OPTIMIZER_SGD, .momentum = 0.6};
     Optimizer optimizer;
-    Error error;
-    assert_true(optimizer_create(&optimizer, &config, 1, &error));
+    optimizer_create_flat(&optimizer, &config, 1);
     real theta = 1;
     for (int i = 0; i < 8; i++) {
         real twice = 2 * gradients[i]; /* halved by the factor of clipping */
         optimizer_update(&optimizer, &theta, &twice, 0.5, 0.02);
     }
     assert_near((double)theta, 0.9957681439999999, 1e-6, "parameter");
-    assert_near((double)optimizer.m[0], -1.5993952, 1e-6, "momentum");
+    assert_near((double)optimizer.state[0][0], -1.5993952, 1e-6, "momentum");
     optimizer_free(&optimizer);
 }
 
@@ -178,8 +176,7 @@ static void vanishing_moments_become_zero(void **state) {
     const double smallest = sizeof(real) == sizeof(float) ? (double)FLT_MIN : DBL_MIN;
     OptimizerConfig config = {OPTIMIZER_ADAMW, .beta1 = 0.5, .beta2 = 0.7, .eps = 1e-8};
     Optimizer optimizer;
-    Error error;
-    assert_true(optimizer_create(&optimizer, &config, SIZE, &error));
+    optimizer_create_flat(&optimizer, &config, SIZE);
     real *theta = allocate_zeroed(SIZE, sizeof *theta);
     real *gradient = allocate_zeroed(SIZE, sizeof *gradient);
     for (int i = 0; i < SIZE; i++) gradient[i] = (real)1e-18;
@@ -188,7 +185,7 @@ static void vanishing_moments_become_zero(void **state) {
     for (int step = 0; step < STEPS; step++) {
         optimizer_update(&optimizer, theta, gradient, 1, 1e-3);
         for (int i = 0; i < SIZE; i++) {
-            double m = fabs((double)optimizer.m[i]), v = (double)optimizer.v[i];
+            double m = fabs((double)optimizer.state[0][i]), v = (double)optimizer.state[1][i];
             if ((m > 0 && m < smallest) || (v > 0 && v < smallest))
                 fail_msg("step %d: moments %g and %g", step, m, v);
         }
@@ -222,8 +219,7 @@ static void run_clips(const cJSON *table) {
                 (real)(repeated ? number(list, "repeat") : value(cJSON_GetArrayItem(list, i)));
         OptimizerConfig config = {.type = OPTIMIZER_SGD};
         Optimizer optimizer;
-        Error error;
-        assert_true(optimizer_create(&optimizer, &config, count, &error));
+        optimizer_create_flat(&optimizer, &config, count);
         double norm = optimizer_sum_gradients(&optimizer, &gradient, 1);
         const cJSON *scale = cJSON_GetObjectItem(item, "scale");
         if (cJSON_IsNumber(scale)) {
@@ -296,14 +292,14 @@ static void a_bad_step_changes_nothing(void **state) {
     for (int i = 0; i < 3; i++) {
         r.model->layers[1].w2->data[3] = poison[i];
         memcpy(values, r.model->parameters.values, bytes);
-        memcpy(m, r.step.optimizer.m, bytes);
-        memcpy(v, r.step.optimizer.v, bytes);
+        memcpy(m, r.step.optimizer.state[0], bytes);
+        memcpy(v, r.step.optimizer.state[1], bytes);
         assert_false(train_step_run(&r.step, 1, 1e-3, &result, &error));
         assert_non_null(strstr(error.message, "step 2"));
         assert_non_null(strstr(error.message, "layers.1.ffn"));
         assert_memory_equal(values, r.model->parameters.values, bytes);
-        assert_memory_equal(m, r.step.optimizer.m, bytes);
-        assert_memory_equal(v, r.step.optimizer.v, bytes);
+        assert_memory_equal(m, r.step.optimizer.state[0], bytes);
+        assert_memory_equal(v, r.step.optimizer.state[1], bytes);
         assert_int_equal(r.step.optimizer.step, 1);
     }
     free(values);

@@ -22,8 +22,8 @@ static Run run_with(const OptimizerConfig *config, real first) {
     Run run = {.model = tiny_model(&shape)};
     Parameters *p = &run.model->parameters;
     Error error;
-    assert_true(optimizer_create(&run.optimizer, config, p->size, &error));
-    real *buffers[3] = {p->values, run.optimizer.m, run.optimizer.v};
+    assert_true(optimizer_create(&run.optimizer, config, p, &error));
+    real *buffers[3] = {p->values, run.optimizer.state[0], run.optimizer.state[1]};
     for (int k = 0; k < 3; k++)
         for (int64_t i = 0; buffers[k] && i < p->part_count; i++)
             for (int64_t n = 0; n < parameter_size(&p->parts[i]); n++)
@@ -61,8 +61,10 @@ static void everything_comes_back(void **state) {
         assert_true(loaded.best_valid_loss == saved.best_valid_loss);
         size_t bytes = (size_t)run.optimizer.size * sizeof(real);
         assert_memory_equal(run.model->parameters.values, other.model->parameters.values, bytes);
-        if (run.optimizer.m) assert_memory_equal(run.optimizer.m, other.optimizer.m, bytes);
-        if (run.optimizer.v) assert_memory_equal(run.optimizer.v, other.optimizer.v, bytes);
+        if (run.optimizer.state[0])
+            assert_memory_equal(run.optimizer.state[0], other.optimizer.state[0], bytes);
+        if (run.optimizer.state[1])
+            assert_memory_equal(run.optimizer.state[1], other.optimizer.state[1], bytes);
         char *config = checkpoint_config(path, &error);
         assert_string_equal(config, "{\"a\": 1}");
         free(config);

@@ -9,7 +9,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
-#include "training/optimizer.h"
+#include "optimizer_helpers.h"
 #include "training/schedule.h"
 
 enum { SIZE = 40000, STEPS = 6 }; /* more than two chunks, and a rest */
@@ -25,8 +25,7 @@ static double gradient(int step, int64_t i) {
 
 static void check_updates(const OptimizerConfig *config) {
     Optimizer optimizer;
-    Error error;
-    assert_true(optimizer_create(&optimizer, config, SIZE, &error));
+    optimizer_create_flat(&optimizer, config, SIZE);
     real *values = allocate(SIZE, sizeof *values), *g = allocate(SIZE, sizeof *g);
     double *theta = allocate(SIZE, sizeof *theta), *m = allocate_zeroed(SIZE, sizeof *m),
            *v = allocate_zeroed(SIZE, sizeof *v);
@@ -72,9 +71,7 @@ static void gradients_are_summed(void **state) {
     (void)state;
     for (int count = 1; count <= 4; count++) {
         Optimizer optimizer;
-        Error error;
-        assert_true(
-            optimizer_create(&optimizer, &(OptimizerConfig){.type = OPTIMIZER_SGD}, SIZE, &error));
+        optimizer_create_flat(&optimizer, &(OptimizerConfig){.type = OPTIMIZER_SGD}, SIZE);
         real *buffers[4];
         double squares = 0;
         for (int k = 0; k < count; k++) {

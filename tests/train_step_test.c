@@ -373,7 +373,7 @@ static void test_not_finite(void **state) {
     assert_memory_equal(before, model->parameters.values,
                         (size_t)model->parameters.size * sizeof *before);
     assert_int_equal(step.optimizer.step, 0);
-    for (int64_t i = 0; i < model->parameters.size; i++) assert_true(step.optimizer.m[i] == 0);
+    for (int64_t i = 0; i < model->parameters.size; i++) assert_true(step.optimizer.state[0][i] == 0);
     free(before);
     /* in the head: every hidden state is finite, the loss is not */
     w2->data[5] = 0;

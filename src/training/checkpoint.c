@@ -12,22 +12,27 @@
 
 /* The flat buffers a checkpoint holds, each with the prefix of its tensors' names. */
 typedef struct Buffer {
-    const char *prefix;
+    char prefix[32]; /* "" for the weights, "optimizer.m." for a state */
     real *values;
 } Buffer;
+enum { MOST_BUFFERS = 1 + UPDATE_MOST_STATES };
 
-static int buffers_of(const Model *model, const Optimizer *optimizer, Buffer buffers[3]) {
-    int count = 0;
-    buffers[count++] = (Buffer){"", model->parameters.values};
-    if (optimizer->m) buffers[count++] = (Buffer){"optimizer.m.", optimizer->m};
-    if (optimizer->v) buffers[count++] = (Buffer){"optimizer.v.", optimizer->v};
-    return count;
+static int buffers_of(const Model *model, const Optimizer *optimizer,
+                      Buffer buffers[MOST_BUFFERS]) {
+    buffers[0] = (Buffer){"", model->parameters.values};
+    for (int i = 0; i < optimizer->state_count; i++) {
+        Buffer *buffer = &buffers[1 + i];
+        buffer->values = optimizer->state[i];
+        snprintf(buffer->prefix, sizeof buffer->prefix, "optimizer.%s.",
+                 optimizer->rule->states[i]);
+    }
+    return 1 + optimizer->state_count;
 }
 
 bool checkpoint_save(const char *path, const char *previous_path, const Model *model,
                      const Optimizer *optimizer, const RunState *state, const char *config_json,
                      Error *error) {
-    Buffer buffers[3];
+    Buffer buffers[MOST_BUFFERS];
     int buffer_count = buffers_of(model, optimizer, buffers);
     const Parameters *p = &model->parameters;
     StoredTensors list = {0};
@@ -127,7 +132,7 @@ bool checkpoint_load(const char *path, Model *model, Optimizer *optimizer, RunSt
                      Error *error) {
     Safetensors file;
     if (!open_checkpoint(path, &file, error)) return false;
-    Buffer buffers[3];
+    Buffer buffers[MOST_BUFFERS];
     int buffer_count = buffers_of(model, optimizer, buffers);
     const Parameters *p = &model->parameters;
     int64_t step;

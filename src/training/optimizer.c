@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tensor/vector_math.h"
+static const UpdateRule *const rules[] = {
+    [OPTIMIZER_ADAMW] = &update_adamw,
+    [OPTIMIZER_SGD] = &update_sgd,
+};
 
 /* Elements of a chunk: the unit of work and of the partial sums. */
 enum { CHUNK = 1 << 14 };
@@ -16,36 +19,61 @@ static int64_t chunk_end(int64_t begin, int64_t size) {
     return size - begin < CHUNK ? size : begin + CHUNK;
 }
 
+int optimizer_state_count(const OptimizerConfig *config) {
+    return rules[config->type]->state_count(config);
+}
+
 static real *zeros(int64_t size, Error *error) {
     real *buffer = aligned_alloc(64, ((size_t)size * sizeof(real) + 63) / 64 * 64);
     if (buffer)
         memset(buffer, 0, (size_t)size * sizeof(real));
     else
         error_set(error,
-                  "the optimizer needs %.1f GB of memory, which cannot be had; make the model "
-                  "smaller",
+                  "cannot allocate %.1f GB for the state of the optimizer; make the model smaller",
                   (double)size * sizeof(real) / 1e9);
     return buffer;
 }
 
-bool optimizer_create(Optimizer *optimizer, const OptimizerConfig *config, int64_t size,
-                      Error *error) {
-    *optimizer = (Optimizer){.config = *config, .size = size};
-    bool adamw = config->type == OPTIMIZER_ADAMW;
-    if (adamw || config->momentum != 0) optimizer->m = zeros(size, error);
-    if (adamw && optimizer->m) optimizer->v = zeros(size, error);
-    if ((adamw && !optimizer->v) || (!adamw && config->momentum != 0 && !optimizer->m)) {
-        optimizer_free(optimizer);
-        return false;
+/* One span per parameter; or one per chunk of an elementwise rule. */
+static void plan_spans(Optimizer *o, const Parameters *parameters) {
+    if (o->rule->elementwise) {
+        o->span_count = chunks(o->size);
+        o->spans = allocate((size_t)o->span_count, sizeof *o->spans);
+        for (int64_t i = 0; i < o->span_count; i++)
+            o->spans[i] = (UpdateSpan){.offset = i * CHUNK,
+                                       .size = chunk_end(i * CHUNK, o->size) - i * CHUNK,
+                                       .decays = true};
+        return;
     }
-    optimizer->partial = allocate((size_t)chunks(size), sizeof *optimizer->partial);
+    o->span_count = parameters->part_count;
+    o->spans = allocate((size_t)o->span_count, sizeof *o->spans);
+    for (int64_t i = 0; i < o->span_count; i++) {
+        const Parameter *part = &parameters->parts[i];
+        o->spans[i] = (UpdateSpan){part->offset, parameter_size(part), part->shape[0],
+                                   part->rank == 2 ? part->shape[1] : 0, true};
+    }
+}
+
+bool optimizer_create(Optimizer *optimizer, const OptimizerConfig *config,
+                      const Parameters *parameters, Error *error) {
+    *optimizer = (Optimizer){.config = *config,
+                             .rule = rules[config->type],
+                             .size = parameters->size,
+                             .state_count = optimizer_state_count(config)};
+    for (int i = 0; i < optimizer->state_count; i++)
+        if (!(optimizer->state[i] = zeros(optimizer->size, error))) {
+            optimizer_free(optimizer);
+            return false;
+        }
+    optimizer->partial = allocate((size_t)chunks(optimizer->size), sizeof *optimizer->partial);
+    plan_spans(optimizer, parameters);
     return true;
 }
 
 void optimizer_free(Optimizer *optimizer) {
-    free(optimizer->m);
-    free(optimizer->v);
+    for (int i = 0; i < UPDATE_MOST_STATES; i++) free(optimizer->state[i]);
     free(optimizer->partial);
+    free(optimizer->spans);
     *optimizer = (Optimizer){0};
 }
 
@@ -74,42 +102,10 @@ double gradient_clip_factor(double norm, double max) {
     return max > 0 && norm > max ? max / (norm + 1e-6) : 1;
 }
 
-static void adamw_range(const Optimizer *o, real *theta, const real *gradient, double clip,
-                        double rate, int64_t begin, int64_t end) {
-    double t = (double)o->step;
-    real b1 = (real)o->config.beta1, b2 = (real)o->config.beta2;
-    real c1 = (real)(1 - o->config.beta1), c2 = (real)(1 - o->config.beta2);
-    real eps = (real)o->config.eps, scale = (real)clip;
-    real step = (real)(rate * sqrt(1 - pow(o->config.beta2, t)) / (1 - pow(o->config.beta1, t)));
-    real decay = (real)(rate * o->config.weight_decay);
-    real *m = o->m, *v = o->v;
-#pragma omp simd
-    for (int64_t i = begin; i < end; i++) {
-        real g = gradient[i] * scale;
-        m[i] = b1 * m[i] + c1 * g;
-        v[i] = b2 * v[i] + c2 * g * g;
-        real moved = theta[i] - step * m[i] / (real_sqrt(v[i]) + eps);
-        theta[i] = moved - decay * moved;
-    }
-}
-
-static void sgd_range(const Optimizer *o, real *theta, const real *gradient, double clip,
-                      double rate, int64_t begin, int64_t end) {
-    real scale = (real)clip, step = (real)rate, momentum = (real)o->config.momentum;
-    for (int64_t i = begin; i < end; i++) {
-        real g = gradient[i] * scale;
-        if (o->m) g = o->m[i] = momentum * o->m[i] + g;
-        theta[i] -= step * g;
-    }
-}
-
 void optimizer_update(Optimizer *optimizer, real *values, const real *gradient, double clip,
                       double rate) {
     optimizer->step++;
-    int64_t size = optimizer->size;
 #pragma omp parallel for schedule(static)
-    for (int64_t begin = 0; begin < size; begin += CHUNK) {
-        (optimizer->config.type == OPTIMIZER_ADAMW ? adamw_range : sgd_range)(
-            optimizer, values, gradient, clip, rate, begin, chunk_end(begin, size));
-    }
+    for (int64_t i = 0; i < optimizer->span_count; i++)
+        optimizer->rule->update(optimizer, optimizer->spans[i], values, gradient, clip, rate);
 }

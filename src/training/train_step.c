@@ -81,8 +81,7 @@ static size_t plan_worker(const TrainStep *step, const TrainStepConfig *config, 
 
 TrainPlan train_step_plan(Model *model, const TrainStepConfig *config, int threads) {
     TrainStep step = split_rows(model, config, threads);
-    int buffers = 1 + step.workers + (config->optimizer->type == OPTIMIZER_ADAMW ? 2 : 0) +
-                  (config->optimizer->momentum != 0);
+    int buffers = 1 + step.workers + optimizer_state_count(config->optimizer);
     TrainPlan plan = {.parameter_bytes = buffers * model->parameters.size * (int64_t)sizeof(real),
                       .batch_bytes = (double)config->rows * (double)config->T *
                                      (3 * sizeof(int32_t) + 2 * sizeof(real))};
@@ -99,7 +98,7 @@ bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *con
     step->separator = config->separator;
     step->grad_clip = config->grad_clip;
     if (!position_prepare(model->position, config->T, error)) return false;
-    if (!optimizer_create(&step->optimizer, config->optimizer, model->parameters.size, error))
+    if (!optimizer_create(&step->optimizer, config->optimizer, &model->parameters, error))
         return false;
     size_t tokens = (size_t)(step->rows * step->T);
     step->ids = allocate(tokens, sizeof *step->ids);
