@@ -37,7 +37,7 @@ static const TokenizerKind kinds[] = {
       {"special_tokens.json", false, true, NULL}},
      NULL,
      tokenizer_read_gpt2},
-    {"tiktoken", {{NULL}}, is_any, tokenizer_read_tiktoken},
+    {"tiktoken", {{.name = NULL}}, is_any, tokenizer_read_tiktoken},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
