@@ -50,7 +50,8 @@ static uint64_t read_chunk(Chunk chunk) {
 }
 
 static uint64_t split_chunk(Chunk chunk) {
-    PretokenWalk walk = {chunk.text, chunk.text + chunk.length, NULL, 0};
+    PretokenWalk walk = {&pretokenizers[PRETOKENIZER_GPT2], chunk.text, chunk.text + chunk.length,
+                         NULL, 0};
     uint64_t count = 0, lengths = 0;
     for (; walk.text < walk.end; count++) lengths += pretoken_walk(&walk);
     return lengths == chunk.length ? count : 0;
@@ -112,7 +113,7 @@ int bench_tokenizer(int argc, char **argv) {
     SpecialTokens specials = {0};
     special_tokens_add(&specials, "<|endoftext|>", 0);
     Chunks chunks = {0};
-    chunks_cut(&chunks, file.data, file.size, &specials, 0);
+    chunks_cut(&chunks, file.data, file.size, &pretokenizers[PRETOKENIZER_GPT2], &specials, 0);
     printf("%s: %.1f MB, %d threads\n", argv[0], (double)file.size / 1e6, parallel_threads());
     Stopwatch watch = start();
     uint64_t sum = over_chunks(&chunks, read_chunk);

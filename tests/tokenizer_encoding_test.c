@@ -18,7 +18,7 @@ static char *pieces_of(const uint8_t *text, size_t length, const SpecialTokens *
     while (text < end) {
         const SpecialToken *special = NULL;
         const uint8_t *wall = special_tokens_find(specials, text, end, &special);
-        PretokenWalk walk = {text, wall, NULL, 0};
+        PretokenWalk walk = {&pretokenizers[PRETOKENIZER_GPT2], text, wall, NULL, 0};
         for (size_t piece; text < wall; text += piece) {
             piece = pretoken_walk(&walk);
             assert_int_equal(piece, pretoken_length(text, wall));
@@ -150,7 +150,9 @@ static void test_cuts_are_safe(void **state) {
         const SpecialTokens *set = round % 2 ? &specials : &none;
         char *whole = pieces_of(text, length, set);
         for (size_t from = 0; from < length; from++) {
-            size_t cut = (size_t)(special_tokens_cut(set, text, text + from, text + length) - text);
+            size_t cut = (size_t)(special_tokens_cut(set, &pretokenizers[PRETOKENIZER_GPT2], text,
+                                                     text + from, text + length) -
+                                  text);
             char *left = pieces_of(text, cut, set),
                  *right = pieces_of(text + cut, length - cut, set);
             char *both = string_format("%s%s", left, right);

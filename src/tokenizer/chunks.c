@@ -8,14 +8,14 @@
  * that the threads finish together. */
 enum { GOOD_SIZE = 1 << 19 };
 
-void chunks_cut(Chunks *chunks, const uint8_t *text, size_t length, const SpecialTokens *specials,
-                size_t bytes) {
+void chunks_cut(Chunks *chunks, const uint8_t *text, size_t length, const Pretokenizer *kind,
+                const SpecialTokens *specials, size_t bytes) {
     if (bytes == 0) bytes = GOOD_SIZE;
     const uint8_t *end = text + length;
     for (const uint8_t *next; text < end; text = next) {
         next = (size_t)(end - text) <= bytes
                    ? end
-                   : special_tokens_cut(specials, text, text + bytes, end);
+                   : special_tokens_cut(specials, kind, text, text + bytes, end);
         array_reserve(chunks->chunks, chunks->count, chunks->capacity, 1);
         chunks->chunks[chunks->count++] = (Chunk){text, (size_t)(next - text)};
     }

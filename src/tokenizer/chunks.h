@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tokenizer/pretokenizer.h"
 #include "tokenizer/special_tokens.h"
 
 typedef struct Chunk {
@@ -20,8 +21,8 @@ typedef struct Chunks {
 
 /* Appends the chunks of one text, each of about `bytes` (0: a good size) or more if the text has
  * no cut. Start with a zeroed `chunks`; the chunks point into the text. */
-void chunks_cut(Chunks *chunks, const uint8_t *text, size_t length, const SpecialTokens *specials,
-                size_t bytes);
+void chunks_cut(Chunks *chunks, const uint8_t *text, size_t length, const Pretokenizer *kind,
+                const SpecialTokens *specials, size_t bytes);
 void chunks_free(Chunks *chunks);
 
 #endif

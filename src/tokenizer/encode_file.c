@@ -91,7 +91,8 @@ bool encode_file(const Tokenizer *tokenizer, const char *path, size_t chunk_byte
     MappedFile file;
     if (!file_map(&file, path, error)) return false;
     Chunks chunks = {0};
-    chunks_cut(&chunks, file.data, file.size, &tokenizer->specials, chunk_bytes);
+    chunks_cut(&chunks, file.data, file.size, tokenizer->pretokenizer, &tokenizer->specials,
+               chunk_bytes);
     Job job = {.chunks = &chunks,
                .sink = sink,
                .context = context,

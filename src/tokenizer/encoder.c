@@ -77,7 +77,7 @@ static const uint8_t *encode_step(Encoder *encoder, const uint8_t *text, const u
     const uint8_t *limit = stop - text > STEP ? text + STEP : stop;
     uint32_t known = encoder->cache.count;
     uint32_t *to = out->ids + out->count;
-    PretokenWalk walk = {text, end, NULL, 0};
+    PretokenWalk walk = {encoder->tokenizer->pretokenizer, text, end, NULL, 0};
     while (walk.text < limit) {
         text = walk.text;
         size_t length = pretoken_walk(&walk);
@@ -107,7 +107,7 @@ static bool encode_plain(Encoder *encoder, const uint8_t *text, const uint8_t *s
         if (!text) return false;
         if (encoder->cache.count >= CACHED_COUNT) forget(encoder);
         if (text >= stop) break;
-        size_t length = pretoken_length(text, end);
+        size_t length = encoder->tokenizer->pretokenizer->length(text, end);
         if (length <= CACHED_LENGTH) continue;
         if (!merger_apply(&encoder->merger, text, length, out)) return false;
         text += length;

@@ -1,7 +1,5 @@
 #include "tokenizer/pretokenizer.h"
 
-#include <stdbool.h>
-
 /* Class and length of the character at `text`. */
 static CharacterClass class_at(const uint8_t *text, const uint8_t *end, size_t *length) {
     if (*text < 0x80) {
@@ -75,10 +73,14 @@ static bool space_before(const uint8_t *begin, const uint8_t *at) {
     return false;
 }
 
-const uint8_t *pretoken_cut(const uint8_t *begin, const uint8_t *at, const uint8_t *end) {
+const uint8_t *pretoken_cut(const Pretokenizer *kind, const uint8_t *begin, const uint8_t *at,
+                            const uint8_t *end) {
     if (at == begin && at < end) at++;
-    for (; at < end; at++)
-        if (unicode_ascii_class[*at] == CLASS_SPACE && !space_before(begin, at)) return at;
+    for (; at < end; at++) {
+        bool joined = kind->joins_newlines && (*at == '\n' || *at == '\r');
+        if (unicode_ascii_class[*at] == CLASS_SPACE && !joined && !space_before(begin, at))
+            return at;
+    }
     return end;
 }
 

@@ -12,6 +12,7 @@
 #ifndef TINYLM_TOKENIZER_PRETOKENIZER_H
 #define TINYLM_TOKENIZER_PRETOKENIZER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -31,20 +32,45 @@ CharacterClass pretoken_class(const uint8_t *text, const uint8_t *end);
 /* Where the run of characters of one class that begins at `text` ends. */
 const uint8_t *pretoken_run_end(CharacterClass class, const uint8_t *text, const uint8_t *end);
 
+/* ---- other patterns ----
+ *
+ * Tokenizers of other programs cut text in other ways; training always uses GPT-2's. A way is one value
+ * in one table (splits/pretokenizers.c). */
+typedef struct Pretokenizer {
+    const char *name;
+    const char *pattern; /* as a Split in tokenizer.json writes it; NULL: ByteLevel has its own */
+    bool digits;         /* in tokenizer.json, Digits goes before ByteLevel */
+    bool joins_newlines; /* a pre-token may end with newlines after something else */
+    size_t (*length)(const uint8_t *text, const uint8_t *end); /* as pretoken_length */
+} Pretokenizer;
+
+extern const Pretokenizer pretokenizers[];
+enum {
+    PRETOKENIZER_GPT2,
+    PRETOKENIZER_DIGITS,
+    PRETOKENIZER_LLAMA3,
+    PRETOKENIZER_CL100K,
+    PRETOKENIZER_O200K,
+    PRETOKENIZERS
+};
+
 /* The first place at or after `at` where the text may be cut without changing its pre-tokens: before
  * white space that follows something else. `end` when there is none. `begin` is where the text
  * begins (to look at the character before). Special tokens are not considered. */
-const uint8_t *pretoken_cut(const uint8_t *begin, const uint8_t *at, const uint8_t *end);
+const uint8_t *pretoken_cut(const Pretokenizer *kind, const uint8_t *begin, const uint8_t *at,
+                            const uint8_t *end);
 
 /* ---- walking along a text, fast ----
  *
- *     PretokenWalk walk = {text, end, 0, 0};
+ *     PretokenWalk walk = {pretokenizer, text, end, NULL, 0};
  *     while (walk.text < walk.end) {
  *         const uint8_t *piece = walk.text;
  *         size_t length = pretoken_walk(&walk);
  *
- * The same pre-tokens as with pretoken_length, but the borders of 64 bytes are found at once. */
+ * The same pre-tokens as with the pretokenizer's length, but of GPT-2's the borders of 64 bytes are
+ * found at once. */
 typedef struct PretokenWalk {
+    const Pretokenizer *kind;
     const uint8_t *text, *end; /* where the next pre-token begins; where the text ends */
     const uint8_t *block;      /* what the bits of `starts` count from */
     uint64_t starts;           /* bit i: a pre-token begins at block[i]; those that lie ahead */
@@ -58,9 +84,9 @@ static inline size_t pretoken_walk(PretokenWalk *walk) {
     const uint8_t *piece = walk->text;
     if (walk->starts == 0) {
         walk->block = piece;
-        walk->starts = pretoken_block(piece, walk->end);
+        if (walk->kind->length == pretoken_length) walk->starts = pretoken_block(piece, walk->end);
         if (walk->starts == 0) {
-            size_t length = pretoken_length(piece, walk->end);
+            size_t length = walk->kind->length(piece, walk->end);
             walk->text += length;
             return length;
         }

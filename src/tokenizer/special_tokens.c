@@ -84,9 +84,10 @@ static bool inside_special(const SpecialTokens *specials, const uint8_t *begin, 
     return false;
 }
 
-const uint8_t *special_tokens_cut(const SpecialTokens *specials, const uint8_t *begin,
-                                  const uint8_t *at, const uint8_t *end) {
-    while ((at = pretoken_cut(begin, at, end)) < end && inside_special(specials, begin, at, end))
+const uint8_t *special_tokens_cut(const SpecialTokens *specials, const Pretokenizer *kind,
+                                  const uint8_t *begin, const uint8_t *at, const uint8_t *end) {
+    while ((at = pretoken_cut(kind, begin, at, end)) < end &&
+           inside_special(specials, begin, at, end))
         at++;
     return at;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "tokenizer/pretokenizer.h"
 
 typedef struct SpecialToken {
     uint8_t *text;
@@ -39,7 +40,7 @@ const uint8_t *special_tokens_find(const SpecialTokens *specials, const uint8_t 
 
 /* The first place at or after `at` where the text [begin, end) may be cut into two that are tokenized
  * separately with the same result: a cut of the pre-tokenizer inside no special token. */
-const uint8_t *special_tokens_cut(const SpecialTokens *specials, const uint8_t *begin,
-                                  const uint8_t *at, const uint8_t *end);
+const uint8_t *special_tokens_cut(const SpecialTokens *specials, const Pretokenizer *kind,
+                                  const uint8_t *begin, const uint8_t *at, const uint8_t *end);
 
 #endif

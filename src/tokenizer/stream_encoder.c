@@ -32,11 +32,18 @@ void stream_encoder_free(StreamEncoder *stream) {
 }
 
 /* Where the pre-tokens that nothing behind `limit` can change end. */
-static const uint8_t *certain_end(const uint8_t *text, const uint8_t *limit) {
-    /* Usually there is white space close to the end; else walk the pre-tokens from the front. */
-    const uint8_t *from = limit - text > LOOK_BACK ? limit - LOOK_BACK : text;
-    const uint8_t *cut = pretoken_cut(text, from, limit);
-    if (cut < limit) return cut;
+static const uint8_t *certain_end(const Pretokenizer *kind, const uint8_t *text,
+                                  const uint8_t *limit) {
+    /* Usually there is white space close to the end; else walk the pre-tokens from the front. Only of
+     * GPT-2's is it known how far a pre-token depends on what follows. */
+    bool gpt2 = kind->length == pretoken_length;
+    for (ptrdiff_t back = LOOK_BACK;; back *= 2) {
+        const uint8_t *from = limit - text > back ? limit - back : text;
+        const uint8_t *cut = pretoken_cut(kind, text, from, limit);
+        if (cut < limit) return cut;
+        if (gpt2) break;
+        if (from == text) return text;
+    }
     while (text < limit) {
         size_t length = pretoken_length(text, limit);
         if ((size_t)(limit - text) < length + PRETOKEN_LOOKAHEAD) break;
@@ -81,15 +88,17 @@ static bool advance_inside(StreamEncoder *stream, const uint8_t *text, const uin
  * really ends at `limit`. */
 static bool advance_plain(StreamEncoder *stream, const uint8_t *text, const uint8_t *limit,
                           bool complete, IdList *out, size_t *used, Error *error) {
+    const Pretokenizer *kind = stream->encoder->tokenizer->pretokenizer;
     *used = 0;
     if (stream->inside && !advance_inside(stream, text, limit, complete, out, used, error))
         return false;
     if (stream->inside) return true;
     text += *used;
-    const uint8_t *end = complete ? limit : certain_end(text, limit);
+    const uint8_t *end = complete ? limit : certain_end(kind, text, limit);
     if (!encoder_part(stream->encoder, text, end, limit, out, error)) return false;
     *used += (size_t)(end - text);
-    if (complete || limit - end < MERGER_WINDOW) return true;
+    bool gpt2 = kind->length == pretoken_length;
+    if (complete || !gpt2 || limit - end < MERGER_WINDOW) return true;
     stream->inside = true;
     stream->class = pretoken_class(end, limit);
     stream->run = *end == ' ' && stream->class != CLASS_SPACE;

@@ -10,6 +10,7 @@
 Tokenizer *tokenizer_new(void) {
     unicode_start();
     Tokenizer *tokenizer = allocate_zeroed(1, sizeof *tokenizer);
+    tokenizer->pretokenizer = &pretokenizers[PRETOKENIZER_GPT2];
     byte_map_init(&tokenizer->names);
     byte_map_init(&tokenizer->pairs);
     for (int i = 0; i < 256; i++) tokenizer->id_of_byte[i] = TOKEN_NONE;
@@ -195,5 +196,6 @@ uint64_t tokenizer_fingerprint(const Tokenizer *tokenizer) {
         specials += hash_word(2, tokenizer->specials.tokens[i].id);
     hash = hash_word(hash, specials);
     bool listed = tokenizer->one_place && !tokenizer->rank_files;
+    hash = hash_word(hash, (uint64_t)(tokenizer->pretokenizer - pretokenizers));
     return hash_word(hash, 4 * listed + 2 * tokenizer->rank_files + tokenizer->whole_tokens);
 }

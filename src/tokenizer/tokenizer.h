@@ -34,6 +34,8 @@ typedef struct Tokenizer {
     int64_t merge_count;
     ByteMap pairs; /* the ids (left, right) as 8 bytes → index of the merge */
     SpecialTokens specials;
+    /* How text is split before merging; GPT-2's way if nothing else is set. */
+    const Pretokenizer *pretokenizer;
     /* Each step merges only the leftmost pair of the lowest rank, as tiktoken, Hugging Face's
      * tokenizers and llama.cpp do; otherwise all pairs of the lowest rank at once. The results differ
      * only if some merge makes a part of a merge of lower rank, which no trained list has. */

@@ -1,6 +1,7 @@
 /* The table of the kinds, and the two functions that iterate over it. */
 #include "tokenizer/tokenizer_kind.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,11 +100,18 @@ bool tokenizer_save(const Tokenizer *tokenizer, const char *directory, Error *er
     Spelling spelling;
     bool done =
         spelling_make(&spelling, tokenizer, directory, error) && directory_create(directory, error);
+    /* Only tokenizer.json can tell another split than GPT-2's. */
+    bool gpt2 = tokenizer->pretokenizer->length == pretoken_length && !tokenizer->whole_tokens;
     for (int k = 0; k < KINDS; k++)
         for (const TokenizerMember *member = kinds[k].members; done && member->name; member++) {
             if (!member->write) continue;
-            char *path = path_join(directory, member->name), *text = member->write(&spelling);
-            done = file_write(path, text, strlen(text), error);
+            char *path = path_join(directory, member->name), *text = NULL;
+            if (gpt2 || member->write == tokenizer_huggingface_text) {
+                text = member->write(&spelling);
+                done = file_write(path, text, strlen(text), error);
+            } else {
+                remove(path); /* of a tokenizer that was here before */
+            }
             free(text);
             free(path);
         }

@@ -37,14 +37,15 @@ typedef struct TokenizerKind {
  * for its own text. */
 Tokenizer *tokenizer_read_gpt2(const FileText *files, Error *error);
 
-/* Hugging Face tokenizer.json, if it is a byte-level BPE with the GPT-2 pattern; anything that would
+/* Hugging Face tokenizer.json, if it is a byte-level BPE with a split of pretokenizer.h; anything that would
  * change the ids (another model, normalizer, pre-tokenizer, template, added tokens that strip blanks or
  * that two passes would find in another order, …) is refused by name. Its merges are applied one place
  * at a time. Settings for truncation and padding are ignored. */
 Tokenizer *tokenizer_read_huggingface(const FileText *file, Error *error);
 
-/* tiktoken: lines "base64 rank", of a tokenizer that splits text by GPT-2's pattern (gpt2, r50k, p50k);
- * others (cl100k, o200k), which have tokens that the pattern would cut, are refused. */
+/* tiktoken: lines "base64 rank". The file does not tell how text is split; its name does, if it begins with
+ * cl100k, o200k or llama3. Any other is taken for GPT-2's (gpt2, r50k, p50k), and refused if it has tokens
+ * that GPT-2's pattern would cut. */
 Tokenizer *tokenizer_read_tiktoken(const FileText *file, Error *error);
 
 /* The members that are written. */

@@ -5,23 +5,29 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* Two stages: block_of[code point / 128] names a block of 128 classes; equal blocks are stored once.
- * Long stretches of Unicode are all letters or all unassigned, so that about 150 blocks remain. */
+/* Two stages: block_of[code point / 128] names a block of 128 entries (class + 4 * case); equal blocks are
+ * stored once. Long stretches of Unicode are all letters or all unassigned, so that few blocks remain. */
 enum { BLOCK = 128, BLOCKS = 0x110000 / BLOCK, MAX_DISTINCT = 1024 };
 static uint16_t block_of[BLOCKS];
 static uint8_t blocks[MAX_DISTINCT][BLOCK];
 uint8_t unicode_ascii_class[256];
 
 /* \s is the property White_Space: separators, and a few controls that have no category of space. */
-static CharacterClass look_up(utf8proc_int32_t c) {
+static int look_up(utf8proc_int32_t c) {
     if ((c >= 0x09 && c <= 0x0D) || c == 0x85) return CLASS_SPACE;
     switch (utf8proc_category(c)) {
     case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
+        return CLASS_LETTER + 4 * CASE_UPPER;
+    case UTF8PROC_CATEGORY_LL:
+        return CLASS_LETTER + 4 * CASE_LOWER;
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_LO:
-        return CLASS_LETTER;
+        return CLASS_LETTER + 4 * CASE_EITHER;
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
+        return CLASS_OTHER + 4 * CASE_EITHER;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_NO:
@@ -38,14 +44,14 @@ static CharacterClass look_up(utf8proc_int32_t c) {
 static void fill_tables(void) {
     int distinct = 0;
     for (int b = 0; b < BLOCKS; b++) {
-        uint8_t classes[BLOCK];
-        for (int i = 0; i < BLOCK; i++) classes[i] = (uint8_t)look_up(b * BLOCK + i);
+        uint8_t entries[BLOCK];
+        for (int i = 0; i < BLOCK; i++) entries[i] = (uint8_t)look_up(b * BLOCK + i);
         int same = distinct - 1; /* newest first: neighbours are alike */
-        while (same >= 0 && memcmp(blocks[same], classes, BLOCK) != 0) same--;
-        if (same < 0) memcpy(blocks[same = distinct++], classes, BLOCK);
+        while (same >= 0 && memcmp(blocks[same], entries, BLOCK) != 0) same--;
+        if (same < 0) memcpy(blocks[same = distinct++], entries, BLOCK);
         block_of[b] = (uint16_t)same;
     }
-    memcpy(unicode_ascii_class, blocks[block_of[0]], 128);
+    for (int c = 0; c < 128; c++) unicode_ascii_class[c] = blocks[block_of[0]][c] % 4;
 }
 
 void unicode_start(void) {
@@ -57,9 +63,16 @@ const char *unicode_version(void) {
     return utf8proc_unicode_version();
 }
 
+static uint8_t entry(uint32_t code_point) {
+    return code_point < 0x110000 ? blocks[block_of[code_point / BLOCK]][code_point % BLOCK] : 0;
+}
+
 CharacterClass unicode_class(uint32_t code_point) {
-    if (code_point >= 0x110000) return CLASS_OTHER;
-    return (CharacterClass)blocks[block_of[code_point / BLOCK]][code_point % BLOCK];
+    return (CharacterClass)(entry(code_point) % 4);
+}
+
+CharacterCase unicode_case(uint32_t code_point) {
+    return (CharacterCase)(entry(code_point) / 4);
 }
 
 /* What may follow a lead byte: how many bytes, and the range of the second one. */

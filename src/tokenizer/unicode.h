@@ -14,11 +14,16 @@ typedef enum CharacterClass { CLASS_OTHER, CLASS_LETTER, CLASS_NUMBER, CLASS_SPA
 /* Fills the tables; call before anything below. Cheap when it has been done; any thread may call. */
 void unicode_start(void);
 
+/* What the pattern of GPT-4o distinguishes: \p{Lu} and \p{Lt} are upper case, \p{Ll} is lower case, other
+ * letters and marks (\p{Lm}, \p{Lo}, \p{M}) go with either. */
+typedef enum CharacterCase { CASE_NONE, CASE_UPPER, CASE_LOWER, CASE_EITHER } CharacterCase;
+
 /* The version of the Unicode data in use, e.g. "15.0.0". */
 const char *unicode_version(void);
 
 /* Class of a code point; above 0x10FFFF: other. */
 CharacterClass unicode_class(uint32_t code_point);
+CharacterCase unicode_case(uint32_t code_point);
 
 /* Classes of the 128 ASCII characters, and CLASS_OTHER for the bytes above (whose class depends on
  * the character they belong to). */

@@ -39,7 +39,7 @@ void word_counts_add(WordCounts *counts, const uint8_t *word, size_t length, uin
 }
 
 static void count_plain(WordCounts *counts, const uint8_t *text, const uint8_t *end) {
-    PretokenWalk walk = {text, end, NULL, 0};
+    PretokenWalk walk = {&pretokenizers[PRETOKENIZER_GPT2], text, end, NULL, 0};
     while (walk.text < end) {
         const uint8_t *word = walk.text;
         size_t length = pretoken_walk(&walk);
@@ -81,7 +81,8 @@ static void count_chunks(WordCounts *counts, const Chunks *chunks, const Special
 static void count_text(WordCounts *counts, MappedFile text, bool mapped,
                        const SpecialTokens *specials, size_t chunk_bytes) {
     Chunks chunks = {0};
-    chunks_cut(&chunks, text.data, text.size, specials, chunk_bytes);
+    chunks_cut(&chunks, text.data, text.size, &pretokenizers[PRETOKENIZER_GPT2], specials,
+               chunk_bytes);
     count_chunks(counts, &chunks, specials, mapped);
     counts->bytes += text.size;
     chunks_free(&chunks);

@@ -15,7 +15,7 @@ static void mark(const SpecialTokens *specials, const uint8_t *text, const uint8
     while (text < end) {
         const SpecialToken *special = NULL;
         const uint8_t *wall = special_tokens_find(specials, text, end, &special);
-        PretokenWalk walk = {text, wall, NULL, 0};
+        PretokenWalk walk = {&pretokenizers[PRETOKENIZER_GPT2], text, wall, NULL, 0};
         for (size_t n; text < wall; text += n) {
             n = pretoken_walk(&walk);
             if (n == 0 || n > (size_t)(wall - text) || n != pretoken_length(text, wall)) abort();
@@ -40,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t whole[MAX_TEXT] = {0};
     mark(&specials, text, end, whole);
     for (const uint8_t *at = text; at < end; at++) {
-        const uint8_t *cut = special_tokens_cut(&specials, text, at, end);
+        const uint8_t *cut =
+            special_tokens_cut(&specials, &pretokenizers[PRETOKENIZER_GPT2], text, at, end);
         uint8_t parts[MAX_TEXT] = {0};
         if (cut < at || cut > end) abort();
         mark(&specials, text, cut, parts);

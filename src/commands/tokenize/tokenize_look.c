@@ -137,7 +137,7 @@ bool tokenize_merges(Session *session) {
     const uint8_t *text = (const uint8_t *)session->text, *end = text + strlen(session->text);
     bool done = true;
     while (done && text < end) {
-        size_t length = pretoken_length(text, end);
+        size_t length = session->tokenizer->pretokenizer->length(text, end);
         done = explain_pretoken(&merger, text, length, &session->error);
         text += length;
     }

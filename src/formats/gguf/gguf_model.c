@@ -104,7 +104,8 @@ static bool fits_half(const Model *model, const char *path, Error *error) {
 
 static bool check(const ModelFile *file, const char *path, bool half, Error *error) {
     const ModelConfig *config = &file->model->config;
-    if (!llama_check(file, path, half, error)) return false;
+    if (!llama_check(file, path, half, error) || !gguf_tokenizer_check(file, path, error))
+        return false;
     if (config->position.scaling.type == ROPE_SCALING_DYNAMIC_NTK)
         return error_set(error, "%s: GGUF has no dynamic NTK scaling of positions", path);
     if (config->d_model / config->num_heads < 2)

@@ -14,6 +14,28 @@ enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6 };
 static const char BLANK[] = "\xe2\x96\x81";
 enum { BLANK_SIZE = 3 };
 
+/* tokenizer.ggml.pre: how text is split, and whether a pre-token that is a token is taken whole. Of several
+ * names the first is written. llama.cpp names more, for splits that are not in pretokenizer.h. */
+static const struct Pre {
+    const char *name;
+    int kind;
+    bool whole;
+} pres[] = {
+    {"gpt-2", PRETOKENIZER_GPT2, false},      {"smollm", PRETOKENIZER_DIGITS, false},
+    {"llama-bpe", PRETOKENIZER_LLAMA3, true}, {"llama3", PRETOKENIZER_LLAMA3, true},
+    {"llama-v3", PRETOKENIZER_LLAMA3, true},  {"smaug-bpe", PRETOKENIZER_LLAMA3, false},
+    {"gpt-4o", PRETOKENIZER_O200K, false},    {"llama4", PRETOKENIZER_O200K, false},
+};
+enum { PRES = sizeof pres / sizeof *pres };
+
+/* The name of a tokenizer's split, or NULL. */
+static const char *pre_name(const Tokenizer *bpe) {
+    for (int i = 0; i < PRES; i++)
+        if (bpe->pretokenizer == &pretokenizers[pres[i].kind] && bpe->whole_tokens == pres[i].whole)
+            return pres[i].name;
+    return NULL;
+}
+
 /* ---- reading ---- */
 
 typedef struct Lists {
@@ -86,8 +108,8 @@ static bool add_bpe_token(Tokenizer *bpe, const Lists *lists, int64_t id, Error 
     return tokenizer_add_token(bpe, id, bytes, length, error);
 }
 
-static bool read_bpe(ModelFile *file, const Gguf *gguf, const Lists *lists, const char *path,
-                     Error *error) {
+static bool read_bpe(ModelFile *file, const Gguf *gguf, const Lists *lists, const struct Pre *pre,
+                     const char *path, Error *error) {
     Error cause = {""};
     if (!lists->merges) return error_set(error, "%s: has no tokenizer.ggml.merges", path);
     Tokenizer *bpe = tokenizer_new();
@@ -97,6 +119,8 @@ static bool read_bpe(ModelFile *file, const Gguf *gguf, const Lists *lists, cons
     for (int64_t i = 0; i < lists->merge_count && good; i++)
         good = spelling_read_merge(bpe, lists->merges[i].text, lists->merges[i].length, &cause);
     if (good) tokenizer_use_one_place(bpe);
+    bpe->pretokenizer = &pretokenizers[pre->kind];
+    bpe->whole_tokens = pre->whole;
     model_tokenizer_take(&file->tokenizer, bpe, NULL);
     model_tokenizer_set_start(&file->tokenizer,
                               gguf_whole(gguf, "tokenizer.ggml.bos_token_id", -1));
@@ -145,10 +169,11 @@ static bool like_llama2c(const Gguf *gguf, const Lists *lists) {
            gguf_whole(gguf, "tokenizer.ggml.add_eos_token", false) == false;
 }
 
-/* Whether a text's ids are those of its bytes and nothing else. */
-static bool like_gpt2(const Gguf *gguf) {
-    return gguf_is(gguf, "tokenizer.ggml.pre", "gpt-2") &&
-           gguf_whole(gguf, "tokenizer.ggml.add_bos_token", false) == false &&
+/* Whether a text's ids are those of its bytes and nothing else. llama.cpp adds BOS to a text that it splits as
+ * Llama 3 does unless the file says no. */
+static bool adds_nothing(const Gguf *gguf, const struct Pre *pre) {
+    bool bos = pre->kind == PRETOKENIZER_LLAMA3 && pre->whole;
+    return gguf_whole(gguf, "tokenizer.ggml.add_bos_token", bos) == false &&
            gguf_whole(gguf, "tokenizer.ggml.add_space_prefix", false) == false &&
            gguf_whole(gguf, "tokenizer.ggml.add_eos_token", false) == false;
 }
@@ -157,16 +182,17 @@ bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Er
     Lists lists = {0};
     bool gpt2 = gguf_is(gguf, "tokenizer.ggml.model", "gpt2");
     bool llama = gguf_is(gguf, "tokenizer.ggml.model", "llama");
+    const struct Pre *pre = pres, *end = pres + PRES;
+    while (pre < end && !gguf_is(gguf, "tokenizer.ggml.pre", pre->name)) pre++;
     bool good = find_lists(gguf, &lists, path, error);
-    if (good && lists.tokens && gpt2 && like_gpt2(gguf))
-        good = read_bpe(file, gguf, &lists, path, error);
+    if (good && lists.tokens && gpt2 && pre < end && adds_nothing(gguf, pre))
+        good = read_bpe(file, gguf, &lists, pre, path, error);
     else if (good && lists.tokens && llama && like_llama2c(gguf, &lists))
         good = read_pieces(file, &lists, path, error);
     else if (good)
         model_file_warn(file, "only ids can be used: %s",
                         !lists.tokens ? "it has no tokenizer"
-                        : gpt2        ? "its tokenizer splits text in another way than GPT-2's, or "
-                                        "adds tokens"
+                        : gpt2  ? "its tokenizer splits text in an unknown way, or adds tokens"
                         : llama ? "its tokenizer has the pieces of the 256 bytes at other ids than "
                                   "Llama 2's, or begins texts in another way"
                                 : "its tokenizer is of another kind");
@@ -192,7 +218,7 @@ static void add_text(GgufWriter *writer, char *text) {
 static void add_bpe(const Tokenizer *bpe, int64_t rows, GgufWriter *writer) {
     size_t length;
     gguf_add_string(writer, "tokenizer.ggml.model", "gpt2");
-    gguf_add_string(writer, "tokenizer.ggml.pre", "gpt-2");
+    gguf_add_string(writer, "tokenizer.ggml.pre", pre_name(bpe));
     gguf_add_array(writer, "tokenizer.ggml.tokens", GGUF_STRING, rows);
     for (uint32_t id = 0; id < rows; id++) {
         const uint8_t *bytes = tokenizer_token(bpe, id, &length);
@@ -254,6 +280,16 @@ static void add_pieces(const Llama2cTokenizer *pieces, GgufWriter *writer) {
     gguf_add_uint32(writer, "tokenizer.ggml.unknown_token_id", LLAMA2C_UNKNOWN);
     gguf_add_bool(writer, "tokenizer.ggml.add_bos_token", true);
     gguf_add_bool(writer, "tokenizer.ggml.add_space_prefix", true);
+}
+
+bool gguf_tokenizer_check(const ModelFile *file, const char *path, Error *error) {
+    const Tokenizer *bpe = file->tokenizer.bpe;
+    return !bpe || pre_name(bpe) ||
+           error_set(error,
+                     "%s: GGUF has no name for the tokenizer's split (%s%s); convert to Hugging "
+                     "Face instead",
+                     path, bpe->pretokenizer->name,
+                     bpe->whole_tokens ? ", tokens taken whole" : "");
 }
 
 void gguf_tokenizer_write(const ModelFile *file, GgufWriter *writer) {

@@ -80,18 +80,13 @@ bool spelling_next_line(FileText *rest, const char **line, size_t *length) {
 
 /* ---- writing ---- */
 
-/* Checks that merging the bytes of each token makes that token, as reading a list of merges takes for
- * granted; a rank file, and a tokenizer that takes tokens whole, need not be so. For a rank file it also
- * lists the merges: each token is made of the two parts into which the merges of lower rank turn it. If
- * there are always two, the list gives the same ids. */
+/* Lists the merges of a rank file: each token is made of the two parts into which the merges of lower
+ * rank turn it. If there are always two, the list gives the same ids. */
 static bool derive_merges(Spelling *spelling, Error *error) {
     const Tokenizer *tokenizer = spelling->tokenizer;
-    bool ranks = tokenizer->rank_files;
-    if (ranks) {
-        spelling->merges =
-            allocate((unsigned long long)tokenizer->vocab_size, sizeof *spelling->merges);
-        spelling->merge_count = 0;
-    }
+    spelling->merges =
+        allocate((unsigned long long)tokenizer->vocab_size, sizeof *spelling->merges);
+    spelling->merge_count = 0;
     Merger merger;
     merger_init(&merger, tokenizer);
     IdList parts = {0};
@@ -100,10 +95,9 @@ static bool derive_merges(Spelling *spelling, Error *error) {
         size_t length;
         const uint8_t *bytes = tokenizer_token(tokenizer, id, &length);
         if (!bytes || tokenizer_is_special(tokenizer, id)) continue;
-        if (ranks) merger.rank_limit = id;
+        merger.rank_limit = id;
         parts.count = 0;
-        done = merger_merge(&merger, bytes, length, &parts) &&
-               parts.count == (ranks && length > 1 ? 2 : 1);
+        done = merger_merge(&merger, bytes, length, &parts) && parts.count == (length > 1 ? 2 : 1);
         if (!done)
             error_set(error,
                       "token %lu is not made by merges of lower rank, so that the tokenizer cannot "
@@ -175,9 +169,8 @@ bool spelling_make(Spelling *spelling, const Tokenizer *tokenizer, const char *d
                          "made, and merges.txt is read in another way then; use the file it was "
                          "loaded from",
                          directory);
-    bool derive = tokenizer->rank_files || tokenizer->whole_tokens;
-    return (!derive || derive_merges(spelling, error)) && make_names(spelling, directory, error) &&
-           check_merges(spelling, directory, error);
+    return (!tokenizer->rank_files || derive_merges(spelling, error)) &&
+           make_names(spelling, directory, error) && check_merges(spelling, directory, error);
 }
 
 void spelling_free(Spelling *spelling) {

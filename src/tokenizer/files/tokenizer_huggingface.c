@@ -25,20 +25,61 @@ static bool check_stage(const FileText *file, const cJSON *json, const char *sta
 }
 
 static bool check_pipeline(const FileText *file, const cJSON *json, Error *error) {
-    const cJSON *normalizer = member(json, "normalizer"), *splitter = member(json, "pre_tokenizer");
+    const cJSON *normalizer = member(json, "normalizer");
     if (normalizer)
         return error_set(error, "%s: normalizer %s is not supported; text is taken as it is",
                          file->name, type_of(normalizer));
-    if (!splitter || strcmp(type_of(splitter), "ByteLevel") != 0)
-        return error_set(error, "%s: pre_tokenizer %s is not supported, only ByteLevel", file->name,
-                         splitter ? type_of(splitter) : "null");
-    if (!cJSON_IsFalse(member(splitter, "add_prefix_space")))
-        return error_set(error, "%s: pre_tokenizer with add_prefix_space is not supported",
-                         file->name);
-    if (cJSON_IsFalse(member(splitter, "use_regex")))
-        return error_set(error, "%s: pre_tokenizer without use_regex is not supported", file->name);
     return check_stage(file, json, "post_processor", error) &&
            check_stage(file, json, "decoder", error);
+}
+
+/* Whether a stage before ByteLevel (NULL: none) is that of a kind. A Split whose pieces are all of the
+ * text can also be written as the removal of everything else. */
+static bool is_kind(const Pretokenizer *kind, const cJSON *stage) {
+    if (!stage) return !kind->digits && !kind->pattern;
+    if (strcmp(type_of(stage), "Digits") == 0)
+        return kind->digits && cJSON_IsTrue(member(stage, "individual_digits"));
+    const char *pattern = cJSON_GetStringValue(json_get(member(stage, "pattern"), "Regex"));
+    const char *behavior = cJSON_GetStringValue(member(stage, "behavior"));
+    bool invert = cJSON_IsTrue(member(stage, "invert"));
+    return strcmp(type_of(stage), "Split") == 0 && pattern && kind->pattern && behavior &&
+           strcmp(pattern, kind->pattern) == 0 &&
+           strcmp(behavior, invert ? "Removed" : "Isolated") == 0;
+}
+
+/* ByteLevel, alone or behind one stage that cuts in the way of a row of `pretokenizers`. */
+static bool read_pretokenizer(Tokenizer *tokenizer, const FileText *file, const cJSON *json,
+                              Error *error) {
+    const cJSON *splitter = member(json, "pre_tokenizer"), *first = NULL, *last = splitter;
+    if (splitter && strcmp(type_of(splitter), "Sequence") == 0) {
+        last = member(splitter, "pretokenizers") ? member(splitter, "pretokenizers")->child : NULL;
+        if (last && last->next) last = (first = last)->next;
+        if (!last || last->next)
+            return error_set(error,
+                             "%s: pre_tokenizer Sequence is not supported with other than one or "
+                             "two stages",
+                             file->name);
+    }
+    if (!last || strcmp(type_of(last), "ByteLevel") != 0)
+        return error_set(error,
+                         "%s: pre_tokenizer %s is not supported, only ByteLevel, also behind Split "
+                         "or Digits",
+                         file->name, last ? type_of(last) : "null");
+    if (!cJSON_IsFalse(member(last, "add_prefix_space")))
+        return error_set(error, "%s: pre_tokenizer with add_prefix_space is not supported",
+                         file->name);
+    const Pretokenizer *kind = pretokenizers, *end = pretokenizers + PRETOKENIZERS;
+    while (kind < end && !is_kind(kind, first)) kind++;
+    if (kind == end)
+        return error_set(error,
+                         "%s: pre_tokenizer %s is not supported with these settings, only the "
+                         "patterns of GPT-4, Llama 3 and GPT-4o, and individual digits",
+                         file->name, type_of(first));
+    if (cJSON_IsFalse(member(last, "use_regex")) != (kind->pattern != NULL))
+        return error_set(error, "%s: pre_tokenizer %s use_regex is not supported", file->name,
+                         kind->pattern ? "Split with" : "without");
+    tokenizer->pretokenizer = kind;
+    return true;
 }
 
 static bool check_model(const FileText *file, const cJSON *model, Error *error) {
@@ -133,7 +174,7 @@ static bool read_model(Tokenizer *tokenizer, const FileText *file, const cJSON *
                        Error *error) {
     const cJSON *model = member(json, "model"), *added = member(json, "added_tokens"), *entry;
     if (!check_model(file, model, error) || !check_pipeline(file, json, error) ||
-        !check_overlaps(file, added, error))
+        !read_pretokenizer(tokenizer, file, json, error) || !check_overlaps(file, added, error))
         return false;
     bool done = spelling_read_vocabulary(tokenizer, file, member(model, "vocab"), added, error);
     cJSON_ArrayForEach(entry, member(model, "merges")) {
@@ -164,8 +205,7 @@ Tokenizer *tokenizer_read_huggingface(const FileText *file, Error *error) {
 static const char frame[] =
     "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, \"added_tokens\": [],"
     " \"normalizer\": null,"
-    " \"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false,"
-    " \"trim_offsets\": true, \"use_regex\": true},"
+    " \"pre_tokenizer\": null,"
     " \"post_processor\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false,"
     " \"trim_offsets\": false, \"use_regex\": true},"
     " \"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false,"
@@ -174,9 +214,32 @@ static const char frame[] =
     " \"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": false,"
     " \"byte_fallback\": false, \"ignore_merges\": false}}";
 
+static cJSON *pretokenizer_json(const Pretokenizer *kind) {
+    cJSON *bytes = cJSON_Parse("{\"type\": \"ByteLevel\", \"add_prefix_space\": false,"
+                               " \"trim_offsets\": true}");
+    cJSON_AddBoolToObject(bytes, "use_regex", kind->pattern == NULL);
+    if (!kind->pattern && !kind->digits) return bytes;
+    cJSON *sequence = cJSON_Parse("{\"type\": \"Sequence\", \"pretokenizers\": []}"),
+          *stages = json_get(sequence, "pretokenizers"), *first;
+    if (kind->digits) {
+        first = cJSON_Parse("{\"type\": \"Digits\", \"individual_digits\": true}");
+    } else {
+        first = cJSON_Parse("{\"type\": \"Split\", \"pattern\": {},"
+                            " \"behavior\": \"Isolated\", \"invert\": false}");
+        cJSON_AddStringToObject(json_get(first, "pattern"), "Regex", kind->pattern);
+    }
+    cJSON_AddItemToArray(stages, first);
+    cJSON_AddItemToArray(stages, bytes);
+    return sequence;
+}
+
 char *tokenizer_huggingface_text(const Spelling *spelling) {
     cJSON *root = cJSON_Parse(frame), *added = json_get(root, "added_tokens"),
           *model = json_get(root, "model");
+    const Tokenizer *tokenizer = spelling->tokenizer;
+    cJSON_ReplaceItemInObject(root, "pre_tokenizer", pretokenizer_json(tokenizer->pretokenizer));
+    if (tokenizer->whole_tokens)
+        cJSON_ReplaceItemInObject(model, "ignore_merges", cJSON_CreateTrue());
     for (uint32_t id = 0; id < spelling->tokenizer->vocab_size; id++) {
         if (!tokenizer_is_special(spelling->tokenizer, id)) continue;
         cJSON *entry = cJSON_CreateObject();

@@ -67,11 +67,22 @@ static bool check_pattern(const Tokenizer *tokenizer, const FileText *file, Erro
         if (token && !fits_pattern(token, length))
             return error_set(
                 error,
-                "%s: the token with rank %lu lies across pieces of GPT-2's split; rank "
-                "files for other ways to split text are not supported",
+                "%s: the token with rank %lu lies across pieces of GPT-2's split; if the file is "
+                "GPT-4's, GPT-4o's or Llama 3's, give it a name that begins with cl100k, o200k or "
+                "llama3",
                 file->name, (unsigned long)id);
     }
     return true;
+}
+
+static bool set_pattern(Tokenizer *tokenizer, const FileText *file, Error *error) {
+    const char *slash = strrchr(file->name, '/'), *name = slash ? slash + 1 : file->name;
+    for (int k = PRETOKENIZER_LLAMA3; k < PRETOKENIZERS; k++)
+        if (strncmp(name, pretokenizers[k].name, strlen(pretokenizers[k].name)) == 0) {
+            tokenizer->pretokenizer = &pretokenizers[k];
+            return true;
+        }
+    return check_pattern(tokenizer, file, error);
 }
 
 static bool read_ranks(Tokenizer *tokenizer, const FileText *file, Error *error) {
@@ -93,7 +104,7 @@ static bool read_ranks(Tokenizer *tokenizer, const FileText *file, Error *error)
 
 Tokenizer *tokenizer_read_tiktoken(const FileText *file, Error *error) {
     Tokenizer *tokenizer = tokenizer_new();
-    bool done = read_ranks(tokenizer, file, error) && check_pattern(tokenizer, file, error);
+    bool done = read_ranks(tokenizer, file, error) && set_pattern(tokenizer, file, error);
     if (done) tokenizer_use_ranks(tokenizer);
     return tokenizer_keep_if(tokenizer, done);
 }
