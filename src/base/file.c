@@ -124,20 +124,21 @@ bool file_check_output(const char *output, const char *input, const char *what, 
            error_set(error, "%s: is %s itself; give another name to write to", output, what);
 }
 
-/* Temporary files of open writers, and a folder under a temporary name before what is in it, for
- * file_remove_unfinished; what finds no slot stays lying about when the program is interrupted,
- * nothing worse. */
+/* What an interrupted program must remove: temporary files of open writers, and all that was made while a
+ * directory is unfinished. A path that finds no free slot stays behind on Ctrl-C, nothing worse. */
 enum { MOST_UNFINISHED = 32 };
 static char *volatile unfinished[MOST_UNFINISHED];
-static char *unfinished_directory;
+static bool directory_is_unfinished;
 
-static bool replace_unfinished(char *from, char *to) {
-    for (int i = 0; i < MOST_UNFINISHED; i++)
-        if (unfinished[i] == from) {
-            unfinished[i] = to;
-            return true;
-        }
-    return false;
+/* Puts a copy of `path` (NULL: nothing) in the slot of `old` (NULL: a free slot). */
+static void replace_unfinished(const char *old, const char *path) {
+    for (int i = 0; i < MOST_UNFINISHED; i++) {
+        char *held = unfinished[i];
+        if (held && old ? strcmp(held, old) != 0 : held || old) continue;
+        unfinished[i] = path ? string_copy(path) : NULL;
+        free(held);
+        return;
+    }
 }
 
 void file_remove_unfinished(void) {
@@ -145,40 +146,14 @@ void file_remove_unfinished(void) {
         if (unfinished[i] && unlink(unfinished[i]) != 0) rmdir(unfinished[i]);
 }
 
-/* Whether a path is the unfinished folder or in it. */
-static bool in_unfinished_directory(const char *path) {
-    size_t length = unfinished_directory ? strlen(unfinished_directory) : 0;
-    return length > 0 && strncmp(path, unfinished_directory, length) == 0 &&
-           (path[length] == '/' || path[length] == '\0');
-}
-
-/* `path` has been made, from the temporary file of that name or from nothing. */
-static void note_made(char *temporary, const char *path) {
-    char *copy = in_unfinished_directory(path) ? string_copy(path) : NULL;
-    if ((copy || temporary) && !replace_unfinished(temporary, copy)) free(copy);
-}
-
-void file_begin_directory(const char *path) {
-    unfinished_directory = string_copy(path);
+void file_begin_directory(void) {
+    directory_is_unfinished = true;
 }
 
 void file_end_directory(void) {
-    for (int i = 0; i < MOST_UNFINISHED; i++) {
-        char *path = unfinished[i];
-        if (!path || !in_unfinished_directory(path)) continue;
-        unfinished[i] = NULL;
-        free(path);
-    }
-    free(unfinished_directory);
-    unfinished_directory = NULL;
-}
-
-/* Frees what a writer holds; its temporary file is gone or has its final name. */
-static void forget_writer(FileWriter *writer) {
-    if (writer->temporary_path) replace_unfinished(writer->temporary_path, NULL);
-    free(writer->path);
-    free(writer->temporary_path);
-    *writer = (FileWriter){0};
+    directory_is_unfinished = false;
+    for (int i = 0; i < MOST_UNFINISHED; i++)
+        if (unfinished[i]) replace_unfinished(unfinished[i], NULL);
 }
 
 /* Whether a file may be put under this name: nothing is there, or a regular file. */
@@ -230,6 +205,16 @@ static bool directory_sync(const char *path) {
     return done;
 }
 
+/* Makes the file at `path` reachable as `previous` too: by a link under a temporary name that is renamed
+ * over the old one, so that a kill between the two leaves the old previous file or the new one, never none.
+ * A file system without hard links keeps no previous file. */
+static void keep_as(const char *path, const char *previous) {
+    char *link_path = string_format("%s.tmp.%ld", previous, (long)getpid());
+    unlink(link_path);
+    if (link(path, link_path) != 0 || rename(link_path, previous) != 0) unlink(link_path);
+    free(link_path);
+}
+
 bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *error) {
     bool written = !ferror(writer->stream) && fflush(writer->stream) == 0 &&
                    (writer->remakable || fsync(fileno(writer->stream)) == 0);
@@ -239,39 +224,32 @@ bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *er
         cause = errno;
     }
     writer->stream = NULL;
-    if (!written) {
+    if (written && keep_previous && file_exists(writer->path)) keep_as(writer->path, keep_previous);
+    if (written) {
+        written = rename(writer->temporary_path, writer->path) == 0;
+        cause = errno;
+    }
+    if (!written)
         error_set(error, "%s: cannot be written: %s; nothing was changed", writer->path,
                   strerror(cause));
-        file_writer_abort(writer);
-        return false;
-    }
-    if (keep_previous && file_exists(writer->path)) {
-        /* Link under a temporary name and rename over the old one, so that a kill between the two
-         * leaves either the old previous file or the new one, never none. */
-        char *link_path = string_format("%s.tmp.%ld", keep_previous, (long)getpid());
-        unlink(link_path);
-        if (link(writer->path, link_path) != 0 || rename(link_path, keep_previous) != 0)
-            unlink(link_path); /* a file system without hard links: go on without a previous one */
-        free(link_path);
-    }
-    if (rename(writer->temporary_path, writer->path) != 0) {
-        error_set(error, "%s: cannot be written: %s; nothing was changed", writer->path,
-                  strerror(errno));
-        file_writer_abort(writer);
-        return false;
-    }
-    note_made(writer->temporary_path, writer->path);
-    bool durable = writer->remakable || directory_sync(writer->path);
-    if (!durable)
+    else if (directory_is_unfinished)
+        replace_unfinished(writer->temporary_path, writer->path);
+    bool durable = written && (writer->remakable || directory_sync(writer->path));
+    if (written && !durable)
         error_set(error, "%s: its folder cannot be flushed: %s", writer->path, strerror(errno));
-    forget_writer(writer);
+    file_writer_abort(writer);
     return durable;
 }
 
 void file_writer_abort(FileWriter *writer) {
     if (writer->stream) fclose(writer->stream);
-    if (writer->temporary_path) unlink(writer->temporary_path);
-    forget_writer(writer);
+    if (writer->temporary_path) {
+        unlink(writer->temporary_path); /* not there any more after commit */
+        replace_unfinished(writer->temporary_path, NULL);
+    }
+    free(writer->path);
+    free(writer->temporary_path);
+    *writer = (FileWriter){0};
 }
 
 bool file_write(const char *path, const void *data, size_t size, Error *error) {
@@ -307,7 +285,7 @@ bool directory_create(const char *path, Error *error) {
             free(partial);
             return false;
         }
-        if (made) note_made(NULL, partial);
+        if (made && directory_is_unfinished) replace_unfinished(NULL, partial);
         if (last) break;
         *end = '/';
     }

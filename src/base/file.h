@@ -53,15 +53,16 @@ bool file_writer_open(FileWriter *writer, const char *path, Error *error);
  * failure nothing has changed and the temporary file is gone. The writer is closed either way. */
 bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *error);
 void file_writer_abort(FileWriter *writer); /* removes the temporary file; fine after commit */
-/* Removes the temporary files of all open writers, and an unfinished folder. For signal handlers, right
- * before the process ends: it does nothing that is not allowed there. */
+/* Removes the temporary files of all open writers, and an unfinished directory. For signal handlers, right
+ * before the process ends: async-signal-safe. */
 void file_remove_unfinished(void);
-/* Between the two calls the folder and what this process makes inside of it count as unfinished. */
-void file_begin_directory(const char *path);
+/* Between the two calls all files and directories that this process makes count as unfinished: what is
+ * written into a directory under a temporary name. */
+void file_begin_directory(void);
 void file_end_directory(void);
 
-/* Removes the temporary files in a folder whose processes (the id is in the name) have died, as a kill
- * or a crash leaves them. A folder that is not there is fine. */
+/* Removes the temporary files that killed or crashed processes (their id is in the name) left in a folder.
+ * A missing folder is fine. */
 void file_remove_stale(const char *folder);
 
 /* open + write + commit for content that is in memory. */

@@ -4,27 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes of the valid UTF-8 character at `at` (Unicode, table 3-7), or 0; its code point. */
-static size_t decode(const uint8_t *at, size_t left, uint32_t *code_point) {
-    size_t length = *at < 0x80 ? 1 : *at < 0xC2 ? 0 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
-    if (length == 0 || length > left) return 0;
-    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-    *code_point = length == 1 ? *at : *at & (0x7Fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xC0) != 0x80) return 0;
-        *code_point = *code_point << 6 | (at[i] & 0x3Fu);
-    }
-    bool surrogate = *code_point >= 0xD800 && *code_point < 0xE000;
-    return *code_point < lowest[length] || *code_point > 0x10FFFF || surrogate ? 0 : length;
-}
+#include "base/text.h"
 
 size_t printable_character(const void *text, size_t left, bool *printable) {
-    uint32_t c = 0;
-    size_t length = decode(text, left, &c);
-    *printable = length > 0 && c >= 0x20 && !(c >= 0x7F && c < 0xA0) &&
-                 !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069) && c != 0xFFFE &&
-                 c != 0xFFFF;
-    return length ? length : 1;
+    int32_t c;
+    size_t length = utf8_character(text, left, &c);
+    *printable = c >= 0x20 && !(c >= 0x7F && c < 0xA0) && !(c >= 0x202A && c <= 0x202E) &&
+                 !(c >= 0x2066 && c <= 0x2069) && c != 0xFFFE && c != 0xFFFF;
+    return length;
 }
 
 void text_clean(char *text) {

@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,68 +9,47 @@
 #include <string.h>
 #include <utf8proc.h>
 
+size_t utf8_character(const void *text, size_t left, int32_t *code_point) {
+    utf8proc_ssize_t size = utf8proc_iterate(text, (utf8proc_ssize_t)left, code_point);
+    if (size < 1) *code_point = -1;
+    return size < 1 ? 1 : (size_t)size;
+}
+
 size_t utf8_valid_length(const char *text, size_t length) {
-    size_t at = 0;
-    while (at < length) {
-        utf8proc_int32_t point;
-        utf8proc_ssize_t size = utf8proc_iterate((const utf8proc_uint8_t *)text + at,
-                                                 (utf8proc_ssize_t)(length - at), &point);
-        if (size < 1) break;
-        at += (size_t)size;
+    int32_t point;
+    for (size_t at = 0, size; at < length; at += size) {
+        size = utf8_character(text + at, length - at, &point);
+        if (point < 0) return at;
     }
-    return at;
+    return length;
 }
 
 int text_columns(const char *text) {
     int columns = 0;
-    for (size_t left = strlen(text); left > 0;) {
-        utf8proc_int32_t point;
-        utf8proc_ssize_t size =
-            utf8proc_iterate((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)left, &point);
-        columns += size < 1 ? 1 : utf8proc_charwidth(point);
-        text += size < 1 ? 1 : size;
-        left -= size < 1 ? 1 : (size_t)size;
+    int32_t point;
+    for (size_t left = strlen(text), size; left > 0; text += size, left -= size) {
+        size = utf8_character(text, left, &point);
+        columns += point < 0 ? 1 : utf8proc_charwidth(point);
     }
     return columns;
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
+/* strtoll and strtod also take blanks, a plus, hexadecimal numbers, infinities and NaN. */
 bool text_to_whole(const char *text, int64_t *value) {
-    bool negative = *text == '-';
-    text += negative;
-    if (!is_digit(*text)) return false;
-    int64_t result = 0;
-    for (; is_digit(*text); text++) {
-        int digit = *text - '0';
-        /* Counted downwards when negative, because -2^63 has no positive twin. */
-        if (__builtin_mul_overflow(result, 10, &result) ||
-            __builtin_add_overflow(result, negative ? -digit : digit, &result))
-            return false;
-    }
-    if (*text) return false;
+    if (!isdigit((unsigned char)text[*text == '-'])) return false;
+    char *end;
+    errno = 0;
+    long long result = strtoll(text, &end, 10);
+    if (*end || errno) return false;
     *value = result;
     return true;
 }
 
 bool text_to_real(const char *text, double *value) {
-    const char *at = text + (*text == '-');
-    int digits = 0;
-    for (; is_digit(*at); at++) digits++;
-    if (*at == '.')
-        for (at++; is_digit(*at); at++) digits++;
-    if (digits == 0) return false;
-    if (*at == 'e' || *at == 'E') {
-        at++;
-        if (*at == '-' || *at == '+') at++;
-        if (!is_digit(*at)) return false;
-        while (is_digit(*at)) at++;
-    }
-    if (*at) return false;
-    double result = strtod(text, NULL);
-    if (!isfinite(result)) return false;
+    if (text[strspn(text, "0123456789.eE+-")] || *text == '+') return false;
+    char *end;
+    double result = strtod(text, &end);
+    if (end == text || *end || !isfinite(result)) return false;
     *value = result;
     return true;
 }
@@ -92,35 +72,32 @@ void real_to_text(double value, char *text) {
     }
 }
 
-enum { LONGEST_NAME = 63 }; /* longer words are nobody's slip of the finger */
-
-static char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
+enum { LONGEST_NAME = 63 }; /* no name is longer, so a longer word is no misspelling */
 
 static int smaller(int a, int b) {
     return a < b ? a : b;
+}
+
+static bool same_letter(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
 /* Edit distance with swaps of neighbours (Damerau 1964, the restricted form), over the whole table. */
 static int edit_distance(const char *a, const char *b) {
     int n = (int)strlen(a), m = (int)strlen(b);
     int table[LONGEST_NAME + 1][LONGEST_NAME + 1];
-    for (int i = 0; i <= n; i++) {
+    for (int i = 0; i <= n; i++)
         for (int j = 0; j <= m; j++) {
-            if (i == 0 || j == 0) {
-                table[i][j] = i + j;
-                continue;
+            int best = i + j; /* one of the two is empty */
+            if (i > 0 && j > 0) {
+                best = table[i - 1][j - 1] + !same_letter(a[i - 1], b[j - 1]);
+                best = smaller(best, 1 + smaller(table[i - 1][j], table[i][j - 1]));
             }
-            bool same = lower(a[i - 1]) == lower(b[j - 1]);
-            int best = table[i - 1][j - 1] + !same;
-            best = smaller(best, 1 + smaller(table[i - 1][j], table[i][j - 1]));
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-                lower(a[i - 2]) == lower(b[j - 1]))
+            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
+                same_letter(a[i - 2], b[j - 1]))
                 best = smaller(best, table[i - 2][j - 2] + 1);
             table[i][j] = best;
         }
-    }
     return table[n][m];
 }
 
@@ -130,12 +107,9 @@ const char *nearest_name(const char *word, const char *const *names, int count) 
     if (length > LONGEST_NAME) return NULL;
     int best = length < 6 ? 2 : (int)(length / 3) + 1;
     for (int i = 0; i < count; i++) {
-        if (strlen(names[i]) > LONGEST_NAME) continue;
-        int distance = edit_distance(word, names[i]);
-        if (distance < best) {
-            best = distance;
-            nearest = names[i];
-        }
+        int distance = strlen(names[i]) > LONGEST_NAME ? best : edit_distance(word, names[i]);
+        if (distance < best) nearest = names[i];
+        best = smaller(best, distance);
     }
     return nearest;
 }

@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The bytes (at least 1) and the code point of the first character in `left` > 0 bytes of UTF-8. A byte
+ * that begins no valid character counts as one, with the code point -1. */
+size_t utf8_character(const void *text, size_t left, int32_t *code_point);
+
 /* How many bytes at the start of a text are valid UTF-8: `length` when all of it is. */
 size_t utf8_valid_length(const char *text, size_t length);
 

@@ -30,9 +30,10 @@ bool directory_writer_open(DirectoryWriter *writer, const char *path, Error *err
     writer->path = string_format("%.*s", (int)length, path);
     writer->temporary_path = string_format("%s.tmp.%ld", writer->path, (long)getpid());
     char *parent = path_directory(writer->path);
-    file_begin_directory(writer->temporary_path);
-    bool made = directory_create(parent, error) && directory_create(writer->temporary_path, error);
+    bool made = directory_create(parent, error);
     free(parent);
+    file_begin_directory();
+    made = made && directory_create(writer->temporary_path, error);
     if (!made) directory_writer_abort(writer);
     return made;
 }
