@@ -99,16 +99,14 @@ static void check_windows(const char *path, int64_t n) {
     npy_close(&ids);
 }
 
-static void every_window_is_drawn(void **state) {
-    (void)state;
+TEST(every_window_is_drawn) {
     for (int64_t n = T + 1; n <= T + 5; n++) check_windows(save_ascending("ids.npy", n), n);
     const char *path = shared_ids("d01_17_ids.u16");
     if (path) check_windows(path, 17);
     if (path) check_windows(shared_ids("d01_18_ids.u16"), 18);
 }
 
-static void windows_do_not_depend_on_how_a_step_is_split(void **state) {
-    (void)state;
+TEST(windows_do_not_depend_on_how_a_step_is_split) {
     for (int64_t step = 0; step < 20; step++)
         for (int64_t row = 0; row < 8; row++)
             for (int64_t other = 0; other < 20 * 8; other++) {
@@ -120,8 +118,7 @@ static void windows_do_not_depend_on_how_a_step_is_split(void **state) {
     assert_true(window_start(3, 0, 0, 8, 1 << 30, T) != window_start(4, 0, 0, 8, 1 << 30, T));
 }
 
-static void a_file_too_short_is_refused(void **state) {
-    (void)state;
+TEST(a_file_too_short_is_refused) {
     Error error;
     for (int64_t n = 0; n <= T; n++) {
         assert_false(open_corpus(save_ascending("ids.npy", n), 100, &error));
@@ -173,16 +170,14 @@ static void check_held_out(int64_t n, int64_t held) {
     free(text);
 }
 
-static void the_last_ids_are_held_out(void **state) {
-    (void)state;
+TEST(the_last_ids_are_held_out) {
     check_held_out(5000, 50);         /* 1 % */
     check_held_out(1000, T + 1);      /* at least a window */
     check_held_out(2 * T + 2, T + 1); /* and one to train on */
     check_held_out(2 * T + 1, 0);
 }
 
-static void an_id_outside_of_the_vocabulary_is_named(void **state) {
-    (void)state;
+TEST(an_id_outside_of_the_vocabulary_is_named) {
     uint32_t ids[40] = {0};
     ids[33] = 100;
     save_ids(scratch_path("ids.npy"), NPY_UINT32, ids, 40);
@@ -200,8 +195,7 @@ static void an_id_outside_of_the_vocabulary_is_named(void **state) {
     assert_non_null(strstr(error.message, "id 300 at position 60"));
 }
 
-static void ids_at_the_border_of_16_bits(void **state) {
-    (void)state;
+TEST(ids_at_the_border_of_16_bits) {
     const uint32_t small[] = {0, 1, 65534, 65535}, large[] = {0, 65535, 65536, 131072, UINT32_MAX};
     NpyArray ids;
     NpyWriter writer;
@@ -263,15 +257,13 @@ static void check_big_file(int64_t count) {
     unlink(path);
 }
 
-static void files_of_more_than_two_and_four_gigabytes(void **state) {
-    (void)state;
+TEST(files_of_more_than_two_and_four_gigabytes) {
     check_big_file(INT64_C(1100000000));
     check_big_file(INT64_C(2200000000));
 }
 
 /* A model of 12 billion values and a step of 64 × 1024 × 50257 logits, planned only. */
-static void plans_of_large_models_do_not_wrap(void **state) {
-    (void)state;
+TEST(plans_of_large_models_do_not_wrap) {
     ModelConfig config = tiny_config();
     config.vocab_size = 50257;
     config.context_length = 1024;
@@ -327,8 +319,7 @@ static void check_cache(const char *cache, const char *wanted) {
 }
 
 /* A cache that is damaged or is no folder is a warning, and the run goes on without it. */
-static void a_bad_cache_is_a_warning(void **state) {
-    (void)state;
+TEST(a_bad_cache_is_a_warning) {
     char text[3000];
     for (size_t i = 0; i < sizeof text; i++) text[i] = "xyz xz "[i * i % 7];
     write_bytes(scratch_path("cached.txt"), text, sizeof text);
@@ -345,16 +336,5 @@ static void a_bad_cache_is_a_warning(void **state) {
 
 int main(void) {
     parallel_start(0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bad_cache_is_a_warning),
-        cmocka_unit_test(every_window_is_drawn),
-        cmocka_unit_test(windows_do_not_depend_on_how_a_step_is_split),
-        cmocka_unit_test(a_file_too_short_is_refused),
-        cmocka_unit_test(the_last_ids_are_held_out),
-        cmocka_unit_test(an_id_outside_of_the_vocabulary_is_named),
-        cmocka_unit_test(ids_at_the_border_of_16_bits),
-        cmocka_unit_test(files_of_more_than_two_and_four_gigabytes),
-        cmocka_unit_test(plans_of_large_models_do_not_wrap),
-    };
-    return cmocka_run_group_tests_name("cases_data", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

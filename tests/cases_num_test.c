@@ -75,13 +75,11 @@ static void run_schedules(const cJSON *table) {
     }
 }
 
-static void schedule_follows_the_formula(void **state) {
-    (void)state;
+TEST(schedule_follows_the_formula) {
     run_tables(run_schedules, OWN_SCHEDULES, "cases/num/n03_lr_schedule.json");
 }
 
-static void schedule_stays_between_its_ends(void **state) {
-    (void)state;
+TEST(schedule_stays_between_its_ends) {
     for (int64_t warmup = 0; warmup < 12; warmup++)
         for (int64_t end = warmup; end < 15; end++)
             for (int64_t t = 0; t < 40; t++) {
@@ -147,13 +145,11 @@ static void run_adamw(const cJSON *table) {
     optimizer_free(&resumed);
 }
 
-static void adamw_in_the_order_of_the_handout(void **state) {
-    (void)state;
+TEST(adamw_in_the_order_of_the_handout) {
     run_tables(run_adamw, OWN_ADAMW, "cases/num/n02_adamw_resume.json");
 }
 
-static void sgd_with_momentum_and_clipping(void **state) {
-    (void)state;
+TEST(sgd_with_momentum_and_clipping) {
     const real gradients[] = {-0.75, 0.3125, 2, 0, -0.0625, 1.5, -4, 0.125};
     OptimizerConfig config = {.type = OPTIMIZER_SGD, .momentum = 0.6};
     Optimizer optimizer;
@@ -170,8 +166,7 @@ static void sgd_with_momentum_and_clipping(void **state) {
 
 /* Moments that decay below the smallest normal number would make every step several times slower, for
  * good: 0.9 times the smallest subnormal rounds to itself. In every thread they must become 0. */
-static void vanishing_moments_become_zero(void **state) {
-    (void)state;
+TEST(vanishing_moments_become_zero) {
     enum { SIZE = 1 << 17, STEPS = 120 };
     const double smallest = sizeof(real) == sizeof(float) ? (double)FLT_MIN : DBL_MIN;
     OptimizerConfig config = {OPTIMIZER_ADAMW, .beta1 = 0.5, .beta2 = 0.7, .eps = 1e-8};
@@ -234,8 +229,7 @@ static void run_clips(const cJSON *table) {
     }
 }
 
-static void clipping_by_the_global_norm(void **state) {
-    (void)state;
+TEST(clipping_by_the_global_norm) {
     run_tables(run_clips, OWN_CLIPS, "cases/num/n04_clip.json");
 }
 
@@ -279,8 +273,7 @@ static void refused_free(Refused *r) {
     model_free(r->model);
 }
 
-static void a_bad_step_changes_nothing(void **state) {
-    (void)state;
+TEST(a_bad_step_changes_nothing) {
     Refused r;
     refused_create(&r, 1);
     StepResult result;
@@ -308,8 +301,7 @@ static void a_bad_step_changes_nothing(void **state) {
     refused_free(&r);
 }
 
-static void no_counted_target_gives_no_gradient(void **state) {
-    (void)state;
+TEST(no_counted_target_gives_no_gradient) {
     Refused r;
     refused_create(&r, 0);
     StepResult result;
@@ -356,8 +348,7 @@ static void run_losses(const cJSON *table) {
     }
 }
 
-static void loss_of_extreme_logits(void **state) {
-    (void)state;
+TEST(loss_of_extreme_logits) {
     run_tables(run_losses, OWN_LOSSES, "cases/num/n05_n06_softmax_loss.json");
 }
 
@@ -422,8 +413,7 @@ static const char OWN_ANGLES[] =
     " [4, 100, 30, 1, -0.9899924966004454, 0.1411200080598672],"
     " [2, 10000, 20000, 0, 0.8131996906089204, 0.5819847619942949]]}";
 
-static void rope_angles_at_far_positions(void **state) {
-    (void)state;
+TEST(rope_angles_at_far_positions) {
     run_tables(run_angles, OWN_ANGLES, "cases/num/n10_rope_angles.json");
     for (int64_t at = 5; at < FAR; at = at * 3 + 1)
         for (int64_t pair = 0; pair < 32; pair++) {
@@ -435,8 +425,7 @@ static void rope_angles_at_far_positions(void **state) {
 
 /* ---- products ---- */
 
-static void product_of_a_tall_and_a_narrow_matrix(void **state) {
-    (void)state;
+TEST(product_of_a_tall_and_a_narrow_matrix) {
     const real a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 2}, want[] = {5, 11, 17};
     real c[] = {(real)NAN, (real)NAN, (real)NAN};
     matmul(3, 1, 2, 1, (MatmulOperand){a, 2, false}, (MatmulOperand){b, 1, false}, 0, c, 1);
@@ -445,8 +434,7 @@ static void product_of_a_tall_and_a_narrow_matrix(void **state) {
 
 /* Every shape to 7, transposed or not, in matrices with longer rows, against the definition; beta 0
  * must not read C. */
-static void products_of_small_shapes(void **state) {
-    (void)state;
+TEST(products_of_small_shapes) {
     enum { MOST = 7, STRIDE = MOST + 2 };
     real a[MOST * STRIDE], b[MOST * STRIDE], c[MOST * STRIDE];
     for (int i = 0; i < MOST * STRIDE; i++) {
@@ -477,19 +465,5 @@ static void products_of_small_shapes(void **state) {
 
 int main(void) {
     parallel_start(0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedule_follows_the_formula),
-        cmocka_unit_test(schedule_stays_between_its_ends),
-        cmocka_unit_test(adamw_in_the_order_of_the_handout),
-        cmocka_unit_test(sgd_with_momentum_and_clipping),
-        cmocka_unit_test(vanishing_moments_become_zero),
-        cmocka_unit_test(clipping_by_the_global_norm),
-        cmocka_unit_test(a_bad_step_changes_nothing),
-        cmocka_unit_test(no_counted_target_gives_no_gradient),
-        cmocka_unit_test(loss_of_extreme_logits),
-        cmocka_unit_test(rope_angles_at_far_positions),
-        cmocka_unit_test(product_of_a_tall_and_a_narrow_matrix),
-        cmocka_unit_test(products_of_small_shapes),
-    };
-    return cmocka_run_group_tests_name("cases_num", tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -62,8 +62,7 @@ static void check_text(const char *marked) {
     free(copy);
 }
 
-static void separators_stay_where_they_are(void **state) {
-    (void)state;
+TEST(separators_stay_where_they_are) {
     check_text("red|§|blue");
     check_text("red|§|blue|§");
     check_text("§|red");
@@ -75,8 +74,7 @@ static void separators_stay_where_they_are(void **state) {
     check_text("cut|<|endoftext");
 }
 
-static void separators_in_the_shared_files(void **state) {
-    (void)state;
+TEST(separators_in_the_shared_files) {
     const char *path = shared_path("cases/data/d05.expect.json");
     if (!path) skip();
     cJSON *json = read_json(path);
@@ -126,8 +124,7 @@ static String draw_string(uint64_t i) {
     return string;
 }
 
-static void the_map_agrees_with_a_sorted_list(void **state) {
-    (void)state;
+TEST(the_map_agrees_with_a_sorted_list) {
     ByteMap map;
     byte_map_init(&map);
     assert_int_equal(byte_map_find(&map, (const uint8_t *)"a", 1), BYTE_MAP_NONE);
@@ -172,8 +169,7 @@ static void the_map_agrees_with_a_sorted_list(void **state) {
     byte_map_free(&map);
 }
 
-static void strings_that_differ_after_a_nul(void **state) {
-    (void)state;
+TEST(strings_that_differ_after_a_nul) {
     const struct {
         const char *bytes;
         size_t length;
@@ -201,11 +197,5 @@ static void strings_that_differ_after_a_nul(void **state) {
 
 int main(void) {
     parallel_start(0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(separators_stay_where_they_are),
-        cmocka_unit_test(separators_in_the_shared_files),
-        cmocka_unit_test(the_map_agrees_with_a_sorted_list),
-        cmocka_unit_test(strings_that_differ_after_a_nul),
-    };
-    return cmocka_run_group_tests_name("cases_text", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -1,10 +1,7 @@
 /* Limits of containers, in made-up trees of /proc and /sys/fs/cgroup. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "helpers.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cgroup.h"
@@ -83,8 +80,7 @@ static const Case cases[] = {
     {"a period of 0", {SELF, "0::/\n", FS "cpu.max", "100000 0\n"}, NONE, INT64_MAX},
 };
 
-static void test_limits(void **state) {
-    (void)state;
+TEST(test_limits) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const Case *c = &cases[i];
         char root[] = "/tmp/cgroup_test.XXXXXX", command[64];
@@ -107,13 +103,10 @@ static void test_limits(void **state) {
     }
 }
 
-static void test_the_default_obeys(void **state) {
-    (void)state;
+TEST(test_the_default_obeys) {
     assert_in_range(parallel_available(), 1, cgroup_processors(""));
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_limits),
-                                       cmocka_unit_test(test_the_default_obeys)};
-    return cmocka_run_group_tests_name("cgroup", tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

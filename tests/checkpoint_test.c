@@ -44,8 +44,7 @@ static const char *save(const Run *run, const RunState *state) {
     return path;
 }
 
-static void everything_comes_back(void **state) {
-    (void)state;
+TEST(everything_comes_back) {
     const OptimizerConfig *const configs[] = {&adamw, &sgd, &momentum};
     for (int c = 0; c < 3; c++) {
         Run run = run_with(configs[c], 1), other = run_with(configs[c], 1000000);
@@ -74,8 +73,7 @@ static void everything_comes_back(void **state) {
 }
 
 /* Before the first evaluation the best loss is infinite. */
-static void no_best_loss_yet(void **state) {
-    (void)state;
+TEST(no_best_loss_yet) {
     Run run = run_with(&sgd, 1);
     RunState loaded = {0};
     Error error;
@@ -93,8 +91,7 @@ static void assert_refused(const char *path, Run *run, RunState state, const cha
     assert_int_equal(run->optimizer.step, 77);
 }
 
-static void what_does_not_belong_is_refused(void **state) {
-    (void)state;
+TEST(what_does_not_belong_is_refused) {
     Run run = run_with(&adamw, 1), other = run_with(&sgd, 1), third = run_with(&momentum, 1);
     const RunState good = {.step = 5, .tokenizer = 9};
     const char *path = save(&run, &good);
@@ -110,10 +107,5 @@ static void what_does_not_belong_is_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_comes_back),
-        cmocka_unit_test(no_best_loss_yet),
-        cmocka_unit_test(what_does_not_belong_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -71,8 +71,7 @@ static TrainConfig *read_case(const char *raw, Error *error) {
     return config;
 }
 
-static void test_shared_edits(void **state) {
-    (void)state;
+TEST(test_shared_edits) {
     /* dir_path is accepted here: data files are opened later, with the choice among them. */
     static const char *const accepted[] = {"trail_space", "steps_3e9", "exp_int",         "lr_0",
                                            "tiny",        "pair",      "special_is_byte", "ctx1",
@@ -105,8 +104,7 @@ static void test_shared_edits(void **state) {
     free(path);
 }
 
-static void test_shared_files(void **state) {
-    (void)state;
+TEST(test_shared_files) {
     char *folder = path_join(shared_path(), "cases/cfg");
     char *path = path_join(folder, "files.expect.json");
     if (!file_exists(path)) {
@@ -131,9 +129,5 @@ static void test_shared_files(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_edits),
-        cmocka_unit_test(test_shared_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,11 +2,8 @@
 #ifndef TINYLM_TESTS_CONFIG_HELPERS_H
 #define TINYLM_TESTS_CONFIG_HELPERS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
+#include "helpers.h"
+
 #include <string.h>
 
 #include "training/train_config.h"

@@ -20,8 +20,7 @@ static void refuse_position(const char *position, const char *message) {
     free(text);
 }
 
-static void test_position_defaults(void **state) {
-    (void)state;
+TEST(test_position_defaults) {
     static const struct {
         const char *text;
         PositionConfig expected;
@@ -103,8 +102,7 @@ static void test_position_defaults(void **state) {
     }
 }
 
-static void test_position_refusals(void **state) {
-    (void)state;
+TEST(test_position_refusals) {
     refuse_position("\"rope\"",
                     ": model.position is \"rope\"; it must be an object: { \"key\": value, … }");
     refuse_position("{\"type\": \"roep\"}",
@@ -191,9 +189,5 @@ static void test_position_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_position_defaults),
-        cmocka_unit_test(test_position_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* Configs that are refused, each with its exact line. */
 #include "config_helpers.h"
 
-static void test_keys(void **state) {
-    (void)state;
+TEST(test_keys) {
     refuse("[1, 2]", ": the whole must be an object: { \"key\": value, … }");
     refuse("{}", ": data is missing; it has no default");
     refuse("{" DATA "}", ": model is missing; it has no default");
@@ -45,8 +44,7 @@ static void test_keys(void **state) {
            ": line 2, column 2: the key \"seed\" is here for the second time");
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     const char *steps = " is %s; it must be a whole number from 0 to 1000000000000";
     static const char *const bad[] = {"-1",   "10.5", "\"1000\"", "true",
                                       "null", "[1]",  "{}",       "1e+16"};
@@ -120,8 +118,7 @@ static void test_values(void **state) {
     free(long_name);
 }
 
-static void test_contradictions(void **state) {
-    (void)state;
+TEST(test_contradictions) {
     refuse_set(
         SMALL, "model.num_heads=5",
         " with --set model.num_heads=5: model.num_heads is 5; it must divide model.d_model (32) "
@@ -177,8 +174,7 @@ static void test_contradictions(void **state) {
 #define TASK(data, model)                                                                          \
     "{\"data\": {" data "}, \"model\": {" MODEL model "}, \"training\": {" TRAINING "}}"
 
-static void test_tasks(void **state) {
-    (void)state;
+TEST(test_tasks) {
     TrainConfig *c = accept(TASK("\"task\": \"reverse\", \"length\": 8, \"symbols\": 10", ""));
     assert_int_equal(c->data.task, TASK_REVERSE);
     assert_int_equal(c->data.task_length, 8);
@@ -215,10 +211,9 @@ static void test_tasks(void **state) {
         "them out");
 }
 
-static void test_data(void **state) {
-    (void)state;
+TEST(test_data) {
     const char *allowed = "it must be text in double quotes, or a list of such texts, not empty";
-    static const char *const bad[] = {"\"\"", "[]",   "[\"\"]",       "[1]",
+    static const char *const bad[] = {"\"\"", "[]",   "[\"\"]",        "[1]",
                                       "{}",   "true", "[\"a\", null]", "null"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char *set = string_format("data.train=%s", bad[i]);
@@ -249,10 +244,5 @@ static void test_data(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),           cmocka_unit_test(test_values),
-        cmocka_unit_test(test_contradictions), cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

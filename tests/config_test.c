@@ -3,8 +3,7 @@
 
 #include "base/file.h"
 
-static void test_defaults(void **state) {
-    (void)state;
+TEST(test_defaults) {
     TrainConfig *c = accept(SMALL);
     assert_string_equal(c->name, "x");
     assert_int_equal(c->seed, 1337);
@@ -45,8 +44,7 @@ static void test_defaults(void **state) {
     train_config_free(c);
 }
 
-static void test_inner_size(void **state) {
-    (void)state;
+TEST(test_inner_size) {
     assert_int_equal(ffn_default_size(FFN_SWIGLU, 24), 64);
     assert_int_equal(ffn_default_size(FFN_SWIGLU, 25), 128);
     assert_int_equal(ffn_default_size(FFN_SWIGLU, 512), 1408);
@@ -56,8 +54,7 @@ static void test_inner_size(void **state) {
     assert_int_equal(ffn_default_size(FFN_SILU, 16), 64);
 }
 
-static void test_everything_given(void **state) {
-    (void)state;
+TEST(test_everything_given) {
     TrainConfig *c = accept(
         "{\"name\": \"all\", \"seed\": 9007199254740991,"
         "\"data\": {\"train\": [\"a\", \"b\"], \"valid\": [\"c\", null]},"
@@ -96,8 +93,7 @@ static void test_everything_given(void **state) {
 }
 
 /* Odd, but right. */
-static void test_edges(void **state) {
-    (void)state;
+TEST(test_edges) {
     static const char *const sets[] = {
         "training.learning_rate.max=0",
         "training.learning_rate.max=1e-300",
@@ -121,8 +117,7 @@ static void test_edges(void **state) {
     }
 }
 
-static void test_resolved_text(void **state) {
-    (void)state;
+TEST(test_resolved_text) {
     TrainConfig *c = accept(SMALL);
     c->model.vocab_size = 300; /* as the trainer does when the tokenizer is there */
     char *text = train_config_to_json(c);
@@ -191,8 +186,7 @@ static void test_resolved_text(void **state) {
     train_config_free(c);
 }
 
-static void test_warmup_of_a_short_run(void **state) {
-    (void)state;
+TEST(test_warmup_of_a_short_run) {
     const char *text = CONFIG(", \"tokenizer\": {\"vocab_size\": 300}", "",
                               ", \"learning_rate\": {\"warmup_steps\": 40}");
     TrainConfig *c = accept(text);
@@ -209,8 +203,7 @@ static void test_warmup_of_a_short_run(void **state) {
 
 /* ---- overrides ---- */
 
-static void test_overrides(void **state) {
-    (void)state;
+TEST(test_overrides) {
     static const char *const sets[] = {
         "training.max_steps=50",
         "training.max_steps=60", /* the last one counts */
@@ -258,8 +251,7 @@ static void test_overrides(void **state) {
                "empty");
 }
 
-static void test_names_from_files(void **state) {
-    (void)state;
+TEST(test_names_from_files) {
     static const struct {
         const char *file, *name;
     } cases[] = {{"configs/tiny.json", "tiny"},
@@ -281,8 +273,7 @@ static void test_names_from_files(void **state) {
 
 /* ---- files ---- */
 
-static void test_shipped_configs(void **state) {
-    (void)state;
+TEST(test_shipped_configs) {
     static const char *const files[] = {"configs/tiny.json", "configs/cs336.json"};
     static const char *const names[] = {"tiny", "cs336"};
     for (int i = 0; i < 2; i++) {
@@ -296,8 +287,7 @@ static void test_shipped_configs(void **state) {
     }
 }
 
-static void test_missing_files(void **state) {
-    (void)state;
+TEST(test_missing_files) {
     Error error;
     assert_null(train_config_read("no/such.json", NULL, 0, &error));
     assert_string_equal(error.message, "no/such.json: no such file; check the path");
@@ -341,8 +331,7 @@ static bool is_documented(const char *table, const char *path, const char *fallb
     return found;
 }
 
-static void test_readme_names_every_key(void **state) {
-    (void)state;
+TEST(test_readme_names_every_key) {
     size_t size;
     Error error;
     char *readme = file_read("README.md", 1 << 20, &size, &error), *keys, *save = NULL;
@@ -369,13 +358,5 @@ static void test_readme_names_every_key(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),         cmocka_unit_test(test_inner_size),
-        cmocka_unit_test(test_everything_given), cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_resolved_text),    cmocka_unit_test(test_warmup_of_a_short_run),
-        cmocka_unit_test(test_overrides),        cmocka_unit_test(test_names_from_files),
-        cmocka_unit_test(test_shipped_configs),  cmocka_unit_test(test_readme_names_every_key),
-        cmocka_unit_test(test_missing_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

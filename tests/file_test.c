@@ -58,8 +58,7 @@ static int entries(const char *path) {
 
 /* The content is on the disk before the name is, and the name before commit returns: a machine that
  * loses power finds the old or the new file. */
-static void commit_waits_for_the_disk(void **state) {
-    (void)state;
+TEST(commit_waits_for_the_disk) {
     static const struct {
         bool remakable, keep;
         const char *calls;
@@ -83,8 +82,7 @@ static void commit_waits_for_the_disk(void **state) {
 }
 
 /* Two processes: one replaces the file again and again, the other looks. */
-static void a_file_is_never_absent_or_half(void **state) {
-    (void)state;
+TEST(a_file_is_never_absent_or_half) {
     char *path = string_copy(scratch_path("current")),
          *previous = string_copy(scratch_path("previous"));
     write_letter(path, previous, 'z');
@@ -108,8 +106,7 @@ static void a_file_is_never_absent_or_half(void **state) {
     free(previous);
 }
 
-static void an_aborted_file_changes_nothing(void **state) {
-    (void)state;
+TEST(an_aborted_file_changes_nothing) {
     char *path = string_copy(scratch_path("kept"));
     write_letter(path, NULL, 'k');
     int before = entries(scratch);
@@ -128,10 +125,5 @@ static void an_aborted_file_changes_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commit_waits_for_the_disk),
-        cmocka_unit_test(a_file_is_never_absent_or_half),
-        cmocka_unit_test(an_aborted_file_changes_nothing),
-    };
-    return cmocka_run_group_tests_name("file", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

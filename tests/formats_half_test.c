@@ -19,8 +19,7 @@ static float from_bits(uint32_t bits) {
 }
 
 /* Every code is a float32 value, and comes back as the same code. */
-static void test_all_codes(void **state) {
-    (void)state;
+TEST(test_all_codes) {
     for (uint32_t code = 0; code < 65536; code++) {
         float half = half_to_float((uint16_t)code), brain = bfloat16_to_float((uint16_t)code);
         uint32_t exponent = code >> 10 & 31, fraction = code & 1023;
@@ -44,8 +43,7 @@ static void test_all_codes(void **state) {
 }
 
 /* Rounding: around every midpoint of two neighbours the nearer one wins, and the even one at it. */
-static void test_rounding(void **state) {
-    (void)state;
+TEST(test_rounding) {
     for (uint16_t code = 0; code < 0x7bff; code++) {
         float low = half_to_float(code), high = half_to_float((uint16_t)(code + 1));
         float middle = low + (high - low) / 2; /* exact: one more bit than a half has */
@@ -68,8 +66,7 @@ static uint32_t hex(const cJSON *object, const char *key, bool *nan) {
     return (uint32_t)strtoul(text, NULL, 16);
 }
 
-static void test_shared_cases(void **state) {
-    (void)state;
+TEST(test_shared_cases) {
     const char *path = shared_path("cases/num/f11_half_types.json");
     if (!path) skip();
     cJSON *cases = read_json(path), *item;
@@ -101,8 +98,7 @@ static void read_array(NumberType type, const uint8_t *at, real out[4]) {
 }
 
 /* Arrays at odd addresses. */
-static void test_arrays(void **state) {
-    (void)state;
+TEST(test_arrays) {
     uint8_t bytes[33];
     double wide[4] = {1.5, -2, 1e30, 0.1};
     float single[4] = {1.5F, -2, 1e30F, 0.1F};
@@ -125,11 +121,5 @@ static void test_arrays(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_codes),
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_shared_cases),
-        cmocka_unit_test(test_arrays),
-    };
-    return cmocka_run_group_tests_name("half", tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -2,16 +2,12 @@
 #ifndef TINYLM_TESTS_FORMATS_HELPERS_H
 #define TINYLM_TESTS_FORMATS_HELPERS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "helpers.h"
+
 #include <string.h>
 #include <unistd.h>
 
 #include <cjson/cJSON.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/file.h"

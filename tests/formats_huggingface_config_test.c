@@ -12,8 +12,7 @@ static void refuse_edit(const char *key, const char *json, const char *part_of_m
     refuse_reading(directory, part_of_message);
 }
 
-static void test_config_refusals(void **state) {
-    (void)state;
+TEST(test_config_refusals) {
     static const struct {
         const char *key, *json, *message;
     } edits[] = {
@@ -62,8 +61,7 @@ static void test_config_refusals(void **state) {
 }
 
 /* Keys that are absent or null have transformers' defaults. */
-static void test_defaults(void **state) {
-    (void)state;
+TEST(test_defaults) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config);
     static const char *const optional[] = {
@@ -83,8 +81,7 @@ static void test_defaults(void **state) {
 }
 
 /* rope_theta inside rope_parameters, as transformers 5 writes it. */
-static void test_rope_parameters(void **state) {
-    (void)state;
+TEST(test_rope_parameters) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config);
     edit_config(directory, "rope_theta", NULL);
@@ -102,8 +99,7 @@ static void test_rope_parameters(void **state) {
 
 /* Where rope's settings stand, and which of them count: what transformers 5.24 computes with
  * max_position_embeddings 64 and heads of 8. */
-static void test_rope_keys(void **state) {
-    (void)state;
+TEST(test_rope_keys) {
     static const struct {
         const char *scaling, *parameters, *theta, *original;
         double frequencies[4], magnitude;
@@ -220,8 +216,7 @@ static void test_rope_keys(void **state) {
 }
 
 /* An original context longer than any we allocate, also on the way through our own config. */
-static void test_long_original_context(void **state) {
-    (void)state;
+TEST(test_long_original_context) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config), *ours = scratch_path("long-original");
     edit_config(directory, "rope_scaling",
@@ -236,8 +231,7 @@ static void test_long_original_context(void **state) {
 }
 
 /* Keys that transformers does not look at are named, those that it knows are not. */
-static void test_ignored_keys(void **state) {
-    (void)state;
+TEST(test_ignored_keys) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config);
     edit_config(directory, "attention_dropout", "0.1");
@@ -254,8 +248,7 @@ static void test_ignored_keys(void **state) {
 }
 
 /* Frequencies of the shared cases, whatever the spelling. */
-static void test_shared_scaling(void **state) {
-    (void)state;
+TEST(test_shared_scaling) {
     const char *path = shared_path("cases/num/f07_rope_scaling.json");
     if (!path) skip();
     cJSON *json = read_json(path), *item;
@@ -299,8 +292,7 @@ static void test_shared_scaling(void **state) {
 
 /* Lists of end tokens; generation_config.json goes before config.json where it names some. The model
  * has no tokenizer here: ids end all the same. */
-static void test_end_tokens(void **state) {
-    (void)state;
+TEST(test_end_tokens) {
     static const struct {
         const char *config, *generation;
         int64_t ends[3]; /* up to the first -1 */
@@ -326,10 +318,5 @@ static void test_end_tokens(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_config_refusals),       cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_rope_parameters),       cmocka_unit_test(test_rope_keys),
-        cmocka_unit_test(test_long_original_context), cmocka_unit_test(test_ignored_keys),
-        cmocka_unit_test(test_shared_scaling),        cmocka_unit_test(test_end_tokens)};
-    return cmocka_run_group_tests_name("Hugging Face configs", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -42,8 +42,7 @@ static StoredTensor *find_item(Items *items, const char *name) {
     return NULL;
 }
 
-static void test_heads(void **state) {
-    (void)state;
+TEST(test_heads) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config);
     edit_config(directory, "tie_word_embeddings", "true");
@@ -67,8 +66,7 @@ static void test_heads(void **state) {
 }
 
 /* One of its files may be named instead of the directory. */
-static void test_file_in_directory(void **state) {
-    (void)state;
+TEST(test_file_in_directory) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config);
     char *path = path_join(directory, "model.safetensors"),
@@ -86,8 +84,7 @@ static void test_file_in_directory(void **state) {
     free(other);
 }
 
-static void test_strange_tensors(void **state) {
-    (void)state;
+TEST(test_strange_tensors) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config);
     Items *items = items_of(directory);
@@ -124,8 +121,7 @@ static void rename_tensors(const char *directory, const char *from, const char *
 }
 
 /* Base models, which lack "model.", and what torch.compile was applied to: whole, inside, a layer. */
-static void test_prefixes(void **state) {
-    (void)state;
+TEST(test_prefixes) {
     static const char *const renamed[][2] = {{"model.", ""},
                                              {"model.", "_orig_mod."},
                                              {"", "_orig_mod."},
@@ -160,8 +156,7 @@ static void test_prefixes(void **state) {
     refuse_reading(ours, "its names begin with '_orig_mod.'");
 }
 
-static void test_shards(void **state) {
-    (void)state;
+TEST(test_shards) {
     ModelConfig config = small_config();
     const char *directory = fresh_directory(&config);
     ModelFile whole = read_model(directory);
@@ -205,9 +200,5 @@ static void test_shards(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads), cmocka_unit_test(test_file_in_directory),
-        cmocka_unit_test(test_strange_tensors), cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_shards)};
-    return cmocka_run_group_tests_name("Hugging Face weights", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -25,8 +25,7 @@ static void refuse(const char *path, const char *part_of_message) {
         fail_msg("'%s' should name the file and say '%s'", error.message, part_of_message);
 }
 
-static void test_shared_cases(void **state) {
-    (void)state;
+TEST(test_shared_cases) {
     const char *path = shared_path("cases/st/expect.json");
     if (!path) skip();
     cJSON *json = read_json(path), *item, *wanted;
@@ -53,8 +52,7 @@ static void test_shared_cases(void **state) {
     cJSON_Delete(json);
 }
 
-static void test_valid(void **state) {
-    (void)state;
+TEST(test_valid) {
     Safetensors file;
     Error error = {""};
     const char *header =
@@ -85,8 +83,7 @@ static void test_valid(void **state) {
     "{\"dtype\":\"" type "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define W(type, shape, offsets) "{\"w\":" ENTRY(type, shape, offsets) "}"
 
-static void test_hostile_headers(void **state) {
-    (void)state;
+TEST(test_hostile_headers) {
     static const struct {
         const char *header;
         size_t size;
@@ -147,8 +144,7 @@ static void test_hostile_headers(void **state) {
     refuse(make_file(deep, 0), "line 1");
 }
 
-static void test_hostile_lengths(void **state) {
-    (void)state;
+TEST(test_hostile_lengths) {
     const char *path = scratch_path("length.safetensors");
     static const uint64_t lengths[] = {
         3, 100, UINT64_C(1) << 32, UINT64_C(1) << 63, UINT64_MAX, UINT64_MAX - 7};
@@ -180,8 +176,7 @@ static const StoredTensor *test_items(void) {
     return items;
 }
 
-static void test_write(void **state) {
-    (void)state;
+TEST(test_write) {
     static const char *const metadata[][2] = {{"config", "{\"a\": 1}\n"}, {"x", ""}};
     const StoredTensor *items = test_items();
     const char *path = scratch_path("written.safetensors");
@@ -207,8 +202,7 @@ static void test_write(void **state) {
 }
 
 /* Whatever byte changes, either the header is refused or the checksum differs. */
-static void test_checksum_finds_changes(void **state) {
-    (void)state;
+TEST(test_checksum_finds_changes) {
     static const char *const metadata[][2] = {{"k", "v"}};
     const char *path = scratch_path("sum.safetensors");
     Error error;
@@ -228,8 +222,7 @@ static void test_checksum_finds_changes(void **state) {
     free(bytes);
 }
 
-static void test_previous_and_failures(void **state) {
-    (void)state;
+TEST(test_previous_and_failures) {
     const char *path = scratch_path("now.safetensors"),
                *before = scratch_path("before.safetensors");
     float one = 1, two = 2;
@@ -256,14 +249,5 @@ static void test_previous_and_failures(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_cases),
-        cmocka_unit_test(test_valid),
-        cmocka_unit_test(test_hostile_headers),
-        cmocka_unit_test(test_hostile_lengths),
-        cmocka_unit_test(test_write),
-        cmocka_unit_test(test_checksum_finds_changes),
-        cmocka_unit_test(test_previous_and_failures),
-    };
-    return cmocka_run_group_tests_name("safetensors", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -3,12 +3,7 @@
 #ifndef TINYLM_TESTS_GENERATION_HELPERS_H
 #define TINYLM_TESTS_GENERATION_HELPERS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "helpers.h"
 
 #include "model/transformer.h"
 

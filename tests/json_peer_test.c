@@ -1,17 +1,12 @@
 /* Our verdict on thousands of whole and damaged documents against that of Python's json module. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdint.h>
+#include "helpers.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 
-static void test_same_verdict_as_python(void **state) {
-    (void)state;
+TEST(test_same_verdict_as_python) {
     if (system("python3 -c 'import json' 2>/dev/null") != 0) skip();
     bool full = getenv("TINYLM_TEST_FULL") != NULL;
     char *command = string_format("python3 tests/json_cases.py 7 %d", full ? 500000 : 20000);
@@ -41,6 +36,5 @@ static void test_same_verdict_as_python(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_verdict_as_python)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,10 +1,7 @@
 /* Writing JSON: layout, and that strings and numbers read back as they were. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "helpers.h"
+
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -27,8 +24,7 @@ static void expect_text(const char *json, int levels, const char *expected) {
     free(text);
 }
 
-static void test_layout(void **state) {
-    (void)state;
+TEST(test_layout) {
     const char *json =
         "{\"name\": \"a\\\"b\\\\c\\n\\u0001\x7F\xC3\xA9\", \"list\": [-1, 0.1, true, "
         "null], \"empty\": {}, \"inner\": {\"x\": false, \"y\": {\"z\": [{}]}}}";
@@ -51,8 +47,7 @@ static char *quote(const char *text) {
     return json_finish(cJSON_CreateString(text), 0);
 }
 
-static void test_strings_read_back(void **state) {
-    (void)state;
+TEST(test_strings_read_back) {
     for (uint64_t round = 0; round < 2000; round++) {
         char text[24];
         size_t length = random_below(1, RANDOM_TEST, 100 * round, 20);
@@ -71,8 +66,7 @@ static void test_strings_read_back(void **state) {
     free(replaced);
 }
 
-static void test_reals_read_back(void **state) {
-    (void)state;
+TEST(test_reals_read_back) {
     static const double values[] = {0,    -0.0,    0.1,     1e-3,   6e-3,          1.0 / 3, 1e22,
                                     1e23, DBL_MAX, DBL_MIN, 5e-324, 123456789.125, 1e-300};
     char text[32];
@@ -97,10 +91,5 @@ static void test_reals_read_back(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_strings_read_back),
-        cmocka_unit_test(test_reals_read_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

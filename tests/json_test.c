@@ -1,11 +1,8 @@
 /* Strict JSON: what is accepted, what is refused, and with which line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "helpers.h"
+
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -25,8 +22,7 @@ static void expect(const char *text, size_t length, const char *message) {
     cJSON_Delete(root);
 }
 
-static void test_accepts(void **state) {
-    (void)state;
+TEST(test_accepts) {
     expect(TEXT("{}"), NULL);
     expect(TEXT("[]"), NULL);
     expect(TEXT(" {\"a\" : [ ] , \"b\":{ }} \n\n\t\r\n"), NULL);
@@ -40,8 +36,7 @@ static void test_accepts(void **state) {
     expect(TEXT("[\"\\ud83d\\ude00\", \"\xF0\x9F\x98\x80\"]"), NULL);
 }
 
-static void test_refuses_bytes(void **state) {
-    (void)state;
+TEST(test_refuses_bytes) {
     expect(TEXT(""), "x.json: is empty; a JSON value is needed here");
     expect(TEXT(" \n\t\r\n"), "x.json: is empty; a JSON value is needed here");
     expect(TEXT("\xEF\xBB\xBF"), "x.json: is empty; a JSON value is needed here");
@@ -74,8 +69,7 @@ static void test_refuses_bytes(void **state) {
 #define AFTER         "unexpected text after the end of the JSON value"
 #define ENDS          "the text ends too early; a value, a } or a ] is missing"
 
-static void test_refuses_structure(void **state) {
-    (void)state;
+TEST(test_refuses_structure) {
     expect(TEXT("{\"a\": 1}}"), LINE1("9") AFTER);
     expect(TEXT("{} {}"), LINE1("4") AFTER);
     expect(TEXT("1 2"), LINE1("3") AFTER);
@@ -107,8 +101,7 @@ static void test_refuses_structure(void **state) {
     expect(TEXT("["), LINE1("2") ENDS);
 }
 
-static void test_refuses_numbers(void **state) {
-    (void)state;
+TEST(test_refuses_numbers) {
     static const char *const bad[] = {
         "01",  "-01", "00",  "010", "1.",  "-",        "1e",   "1e+",  "0x10",  "+1", ".5",   "-.5",
         "- 1", "1-2", "NaN", "nan", "inf", "Infinity", "-inf", "1,5.", "1_000", "1f", "1e5.5"};
@@ -131,8 +124,7 @@ static void test_refuses_numbers(void **state) {
     expect(digits, 64, "x.json: line 1, column 1: a number of more than 63 characters");
 }
 
-static void test_refuses_strings(void **state) {
-    (void)state;
+TEST(test_refuses_strings) {
     expect(TEXT("[\"a\nb\"]"), "x.json: line 1, column 4: a string must end on its own line");
     expect(TEXT("[\"a\tb\"]"), "x.json: line 1, column 4: control character in a string");
     expect(TEXT("[\"a"), "x.json: line 1, column 4: the text ends inside a string");
@@ -155,8 +147,7 @@ static void test_refuses_strings(void **state) {
     expect(TEXT("[\"\\ude00\\ud83d\"]"), first);
 }
 
-static void test_refuses_duplicates(void **state) {
-    (void)state;
+TEST(test_refuses_duplicates) {
     expect(TEXT("{\"a\": 1, \"a\": 2}"),
            "x.json: line 1, column 10: the key \"a\" is here for the second time");
     expect(TEXT("{\"a\": 1,\n \"b\": {\"x\": [1, {\"y\": 1, \"z\": 2,\n  \"y\": 3}]}, \"c\": 0}"),
@@ -178,8 +169,7 @@ static char *nested(int depth, const char *open, const char *inner, const char *
     return text;
 }
 
-static void test_depth(void **state) {
-    (void)state;
+TEST(test_depth) {
     char *deepest = nested(64, "[", "1", "]"), *deeper = nested(65, "[", "1", "]");
     char *objects = nested(64, "{\"a\":", "1", "}"), *more = nested(65, "{\"a\":", "1", "}");
     expect(deepest, strlen(deepest), NULL);
@@ -202,8 +192,7 @@ static void *parse_with_little_stack(void *unused) {
     return unused;
 }
 
-static void test_depth_with_little_stack(void **state) {
-    (void)state;
+TEST(test_depth_with_little_stack) {
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
@@ -213,8 +202,7 @@ static void test_depth_with_little_stack(void **state) {
     pthread_attr_destroy(&attributes);
 }
 
-static void test_large_object_is_fast(void **state) {
-    (void)state;
+TEST(test_large_object_is_fast) {
     cJSON *tree = cJSON_CreateObject();
     for (int i = 0; i < 200000; i++) {
         char key[16];
@@ -231,8 +219,7 @@ static void test_large_object_is_fast(void **state) {
     free(text);
 }
 
-static void test_whole_numbers(void **state) {
-    (void)state;
+TEST(test_whole_numbers) {
     static const struct {
         const char *text;
         bool whole;
@@ -270,8 +257,7 @@ static void test_whole_numbers(void **state) {
     assert_false(json_whole(NULL, &value));
 }
 
-static void test_get_is_exact(void **state) {
-    (void)state;
+TEST(test_get_is_exact) {
     cJSON *root = json_parse(TEXT("{\"Seed\": 1, \"seed\": 2}"), "x", NULL);
     assert_int_equal(json_get(root, "seed")->valueint, 2);
     assert_null(json_get(root, "SEED"));
@@ -281,18 +267,5 @@ static void test_get_is_exact(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts),
-        cmocka_unit_test(test_refuses_bytes),
-        cmocka_unit_test(test_refuses_structure),
-        cmocka_unit_test(test_refuses_numbers),
-        cmocka_unit_test(test_refuses_strings),
-        cmocka_unit_test(test_refuses_duplicates),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_depth_with_little_stack),
-        cmocka_unit_test(test_large_object_is_fast),
-        cmocka_unit_test(test_whole_numbers),
-        cmocka_unit_test(test_get_is_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

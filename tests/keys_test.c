@@ -1,9 +1,6 @@
 /* Settings as a table of keys, and --set. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
+#include "helpers.h"
+
 #include <string.h>
 
 #include "base/key_rows.h"
@@ -56,8 +53,7 @@ static bool read_part(const char *text, Config *config, Error *error) {
     return read;
 }
 
-static void test_values(void **state) {
-    (void)state;
+TEST(test_values) {
     Config c;
     Error error = {""};
     assert_true(read_part("{\"must\": 3}", &c, &error));
@@ -77,8 +73,7 @@ static void test_values(void **state) {
     keys_free(root, &c);
 }
 
-static void test_messages(void **state) {
-    (void)state;
+TEST(test_messages) {
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -127,8 +122,7 @@ static void expect_override(const char *text, const char *result, const char *me
     cJSON_Delete(tree);
 }
 
-static void test_overrides(void **state) {
-    (void)state;
+TEST(test_overrides) {
     expect_override("a.b=2", "{\"a\":{\"b\":2},\"o\":{\"type\":\"x\",\"p\":1}}", NULL);
     expect_override("a.c=[1, \"x\"]",
                     "{\"a\":{\"b\":1,\"c\":[1,\"x\"]},\"o\":{\"type\":\"x\",\"p\":1}}", NULL);
@@ -169,10 +163,5 @@ static void test_overrides(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_overrides),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

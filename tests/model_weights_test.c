@@ -15,8 +15,7 @@ static void assert_refused(const ModelConfig *config, const char *path, const ch
     model_free(model);
 }
 
-static void weights_survive_a_round_trip(void **state) {
-    (void)state;
+TEST(weights_survive_a_round_trip) {
     for (int tied = 0; tied < 2; tied++) {
         ModelConfig config = tiny_config();
         config.tie_embeddings = tied;
@@ -41,8 +40,7 @@ static void weights_survive_a_round_trip(void **state) {
     }
 }
 
-static void what_does_not_fit_is_named(void **state) {
-    (void)state;
+TEST(what_does_not_fit_is_named) {
     ModelConfig config = tiny_config(), other;
     Model *model = tiny_model(&config);
     const char *path = scratch_path("model.safetensors");
@@ -62,8 +60,7 @@ static void what_does_not_fit_is_named(void **state) {
     model_free(model);
 }
 
-static void whole_numbers_are_no_weights(void **state) {
-    (void)state;
+TEST(whole_numbers_are_no_weights) {
     ModelConfig config = tiny_config();
     Model *model = tiny_model(&config);
     Parameters *p = &model->parameters;
@@ -83,8 +80,7 @@ static void whole_numbers_are_no_weights(void **state) {
 }
 
 /* A checkpoint holds moments beside the weights, and a checksum that must be right. */
-static void a_checkpoint_gives_its_weights(void **state) {
-    (void)state;
+TEST(a_checkpoint_gives_its_weights) {
     ModelConfig config = tiny_config();
     Model *model = tiny_model(&config), *other = tiny_model(&config);
     Parameters *p = &model->parameters;
@@ -115,11 +111,5 @@ static void a_checkpoint_gives_its_weights(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_survive_a_round_trip),
-        cmocka_unit_test(what_does_not_fit_is_named),
-        cmocka_unit_test(whole_numbers_are_no_weights),
-        cmocka_unit_test(a_checkpoint_gives_its_weights),
-    };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -1,11 +1,8 @@
 /* The optimizers, the norm and the schedule against their formulas in double: every element of buffers
  * longer than a chunk, options far from the defaults, the steps where a formula changes. */
+#include "helpers.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/parallel.h"
 #include "base/random.h"
@@ -57,8 +54,7 @@ static void check_updates(const OptimizerConfig *config) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 
-static void every_element_follows_the_formula(void **state) {
-    (void)state;
+TEST(every_element_follows_the_formula) {
     check_updates(&(OptimizerConfig){OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0});
     check_updates(&(OptimizerConfig){OPTIMIZER_ADAMW, 0.7, 0.99, 1e-2, 2, 0});
     check_updates(&(OptimizerConfig){OPTIMIZER_ADAMW, 0, 0, 1e-3, 0, 0});
@@ -67,8 +63,7 @@ static void every_element_follows_the_formula(void **state) {
 }
 
 /* All buffers are added, and the norm is that of the sum. */
-static void gradients_are_summed(void **state) {
-    (void)state;
+TEST(gradients_are_summed) {
     for (int count = 1; count <= 4; count++) {
         Optimizer optimizer;
         optimizer_create_flat(&optimizer, &(OptimizerConfig){.type = OPTIMIZER_SGD}, SIZE);
@@ -93,8 +88,7 @@ static void gradients_are_summed(void **state) {
     }
 }
 
-static void clipping(void **state) {
-    (void)state;
+TEST(clipping) {
     assert_true(gradient_clip_factor(5, 0) == 1);
     assert_true(gradient_clip_factor(2, 2) == 1);
     assert_true(gradient_clip_factor(1e-9, 2) == 1);
@@ -102,8 +96,7 @@ static void clipping(void **state) {
     assert_true(gradient_clip_factor(1e-5, 1e-7) == 1e-7 / (1e-5 + 1e-6));
 }
 
-static void schedule_at_its_corners(void **state) {
-    (void)state;
+TEST(schedule_at_its_corners) {
     const ScheduleConfig cosine = {
         .type = SCHEDULE_COSINE, .max = 8, .min = 2, .warmup_steps = 4, .cosine_steps = 12};
     const double expected[] = {0, 2, 4, 6, 8};
@@ -128,11 +121,5 @@ static void schedule_at_its_corners(void **state) {
 
 int main(void) {
     parallel_start(2);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_follows_the_formula),
-        cmocka_unit_test(gradients_are_summed),
-        cmocka_unit_test(clipping),
-        cmocka_unit_test(schedule_at_its_corners),
-    };
-    return cmocka_run_group_tests_name("optimizer", tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

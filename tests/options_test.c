@@ -1,10 +1,7 @@
 /* Command lines: what is understood, and the exact line for what is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "helpers.h"
+
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,8 +52,7 @@ static void run_free(Run *r) {
     run((int)(sizeof((const char *[]){"./train", __VA_ARGS__}) / sizeof(char *)),                  \
         (const char *[]){"./train", __VA_ARGS__})
 
-static void test_understands(void **state) {
-    (void)state;
+TEST(test_understands) {
     Run r = RUN("--temperature", "1.5", "a.json", "--set", "x=1", "--prompt=--once", "--resume",
                 "--max-tokens=7", "--set=y=2", "--to", "huggingface", "b", "-", "--", "--c");
     assert_int_equal(r.status, -1);
@@ -76,8 +72,7 @@ static void test_understands(void **state) {
     run_free(&r);
 }
 
-static void test_defaults_stay(void **state) {
-    (void)state;
+TEST(test_defaults_stay) {
     Run r = RUN("a.json");
     assert_int_equal(r.status, -1);
     assert_null(r.prompt);
@@ -99,8 +94,7 @@ static void expect_refusal(Run r, const char *message) {
     run_free(&r);
 }
 
-static void test_refuses(void **state) {
-    (void)state;
+TEST(test_refuses) {
     expect_refusal(RUN("a", "--reusme"), "unknown option --reusme; did you mean --resume?");
     expect_refusal(RUN("a", "--Resume"), "unknown option --Resume; did you mean --resume?");
     expect_refusal(RUN("a", "--res"), "unknown option --res");
@@ -138,8 +132,7 @@ static void test_refuses(void **state) {
 }
 
 /* What the help calls needed must be given, whichever kind it is. */
-static void test_needed(void **state) {
-    (void)state;
+TEST(test_needed) {
     static const struct {
         const char *words[8];
         const char *error;
@@ -186,8 +179,7 @@ static void test_needed(void **state) {
 }
 
 /* Help is wrapped at 80 columns, counted in characters. */
-static void test_wraps(void **state) {
-    (void)state;
+TEST(test_wraps) {
     const char *text = NULL;
     const Option options[] = {
         OPTION_TEXT("--a-rather-long-option", "TEXT", &text,
@@ -210,8 +202,7 @@ static void test_wraps(void **state) {
     free(output);
 }
 
-static void test_too_many_arguments(void **state) {
-    (void)state;
+TEST(test_too_many_arguments) {
     const char *one = NULL, *two = NULL;
     const Option options[] = {ARGUMENT_OPTIONAL("RUN", &one, "a"),
                               ARGUMENT_OPTIONAL("TO", &two, "b"), OPTIONS_END};
@@ -240,37 +231,34 @@ static int first_number(int stream) {
     return closed == 0 ? number : -1;
 }
 
-static void test_closed_streams(void **state) {
-    (void)state;
+TEST(test_closed_streams) {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
         assert_true(first_number(stream) > STDERR_FILENO);
 }
 
-static void test_help(void **state) {
-    (void)state;
+TEST(test_help) {
     Run r = RUN("a", "--max-tokens", "7", "--nonsense", "--help");
     assert_int_equal(r.status, 0);
     assert_string_equal(
-        r.output,
-        "Usage: ./train CONFIG [FILE…] [options]\n"
-        "\n"
-        "Trains a model.\n"
-        "\n"
-        "  CONFIG                    the JSON file that describes the run\n"
-        "  --prompt TEXT             how the story begins\n"
-        "  --set KEY=VALUE           change a value of the config (repeatable; default:\n"
-                        "                            as in the file)\n"
-                        "  --resume                  go on from the last checkpoint\n"
-        "  --max-tokens N            most tokens (default: 256)\n"
-        "  --temperature T           0 is greedy; high is wild (default: 0.8)\n"
-        "  --to huggingface|gguf     format (default: gguf)\n"
-        "  FILE                      more files\n"
-        "  --help                    print this and exit\n"
-        "  --version                 print the version and exit\n"
-        "\n"
-        "Example:\n"
-        "  ./train configs/tiny.json\n"
-        "  ./train x\n");
+        r.output, "Usage: ./train CONFIG [FILE…] [options]\n"
+                  "\n"
+                  "Trains a model.\n"
+                  "\n"
+                  "  CONFIG                    the JSON file that describes the run\n"
+                  "  --prompt TEXT             how the story begins\n"
+                  "  --set KEY=VALUE           change a value of the config (repeatable; default:\n"
+                  "                            as in the file)\n"
+                  "  --resume                  go on from the last checkpoint\n"
+                  "  --max-tokens N            most tokens (default: 256)\n"
+                  "  --temperature T           0 is greedy; high is wild (default: 0.8)\n"
+                  "  --to huggingface|gguf     format (default: gguf)\n"
+                  "  FILE                      more files\n"
+                  "  --help                    print this and exit\n"
+                  "  --version                 print the version and exit\n"
+                  "\n"
+                  "Example:\n"
+                  "  ./train configs/tiny.json\n"
+                  "  ./train x\n");
     run_free(&r);
     r = RUN("--version");
     assert_int_equal(r.status, 0);
@@ -289,8 +277,7 @@ static int run_rope(int argc, char **argv) {
     return 7;
 }
 
-static void test_subcommands(void **state) {
-    (void)state;
+TEST(test_subcommands) {
     const Subcommand table[] = {{"rope", "checks rotations", run_rope}, {NULL, NULL, NULL}};
     char *words[] = {"./inspect", "rope", "x.json"};
     assert_int_equal(options_run_subcommand("inspect", "Looks inside.", table, 3, words), 7);
@@ -301,16 +288,5 @@ static void test_subcommands(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_understands),
-        cmocka_unit_test(test_defaults_stay),
-        cmocka_unit_test(test_closed_streams),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_needed),
-        cmocka_unit_test(test_wraps),
-        cmocka_unit_test(test_too_many_arguments),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_subcommands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

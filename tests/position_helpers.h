@@ -3,16 +3,12 @@
 #ifndef TINYLM_TESTS_POSITION_HELPERS_H
 #define TINYLM_TESTS_POSITION_HELPERS_H
 
+#include "helpers.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -1,17 +1,13 @@
 /* The arithmetic of positions against numbers printed in papers and posts, against properties that
  * must hold, and (where the folder with reference vectors is at hand) against a reference that was
  * written apart from this code. */
+#include "helpers.h"
+
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cjson/cJSON.h>
-#include <cmocka.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -46,8 +42,7 @@ static PositionConfig scaled_config(double base, RopeScalingType type, double fa
 
 /* ---- sinusoidal ---- */
 
-static void sinusoidal_products_depend_on_the_distance_only(void **state) {
-    (void)state;
+TEST(sinusoidal_products_depend_on_the_distance_only) {
     for (int layout = LAYOUT_INTERLEAVED; layout <= LAYOUT_HALF; layout++) {
         double frequencies[32], first[64], second[64];
         position_sinusoidal_frequencies(64, 10000, layout, frequencies);
@@ -63,8 +58,7 @@ static void sinusoidal_products_depend_on_the_distance_only(void **state) {
     }
 }
 
-static void sinusoidal_row_steps_by_a_fixed_rotation(void **state) {
-    (void)state;
+TEST(sinusoidal_row_steps_by_a_fixed_rotation) {
     double frequencies[8], here[16], there[16];
     position_sinusoidal_frequencies(16, 10000, LAYOUT_INTERLEAVED, frequencies);
     for (int64_t m = 0; m < 50; m++) {
@@ -78,8 +72,7 @@ static void sinusoidal_row_steps_by_a_fixed_rotation(void **state) {
     }
 }
 
-static void sinusoidal_of_odd_width(void **state) {
-    (void)state;
+TEST(sinusoidal_of_odd_width) {
     double frequencies[4], row[8];
     row[7] = 77; /* must stay */
     assert_int_equal(position_sinusoidal_count(7, LAYOUT_INTERLEAVED), 4);
@@ -98,8 +91,7 @@ static void sinusoidal_of_odd_width(void **state) {
 
 /* ---- learned ---- */
 
-static void stretch_keeps_both_ends_and_old_rows(void **state) {
-    (void)state;
+TEST(stretch_keeps_both_ends_and_old_rows) {
     PositionBlend last = position_stretch(14, 8, 15), middle = position_stretch(5, 8, 15);
     assert_int_equal(last.low, 7);
     assert_true(last.fraction == 0);
@@ -126,8 +118,7 @@ static void check_rope(PositionConfig config, int64_t d, int64_t context, int64_
     free(frequencies);
 }
 
-static void rope_frequencies_with_every_scaling(void **state) {
-    (void)state;
+TEST(rope_frequencies_with_every_scaling) {
     static const double plain[] = {1, 0.1, 0.01, 0.001}, linear[] = {0.25, 0.025, 0.0025, 0.00025};
     static const double ntk[] = {1, 0.0629960525, 0.00396850263, 0.00025};
     static const double yarn[] = {1, 0.706631082, 0.497455788, 0.34871057, 0.243252128};
@@ -153,16 +144,14 @@ static double base_of_length(int64_t length) {
     return pow(frequencies[1], -32);
 }
 
-static void dynamic_ntk_grows_with_the_length(void **state) {
-    (void)state;
+TEST(dynamic_ntk_grows_with_the_length) {
     assert_near(base_of_length(1), 1e4, 1e-12);
     assert_near(base_of_length(256), 1e4, 1e-12);
     assert_near(base_of_length(512) / 52664.4343, 1, 1e-8);
     assert_near(base_of_length(1024) / 141213.757, 1, 1e-8);
 }
 
-static void partial_rope_uses_its_own_width(void **state) {
-    (void)state;
+TEST(partial_rope_uses_its_own_width) {
     static const double expected[] = {1, 0.01};
     PositionConfig config = rope_config(1e4);
     config.fraction = 0.25;
@@ -172,8 +161,7 @@ static void partial_rope_uses_its_own_width(void **state) {
     assert_int_equal(position_rope_rotated(&config, 80), 32); /* GPT-NeoX style */
 }
 
-static void rope_pairs_and_their_permutation(void **state) {
-    (void)state;
+TEST(rope_pairs_and_their_permutation) {
     static const int64_t permutation[] = {0, 2, 4, 6, 1, 3, 5, 7},
                          part[] = {0, 2, 1, 3, 4, 5, 6, 7};
     for (int64_t row = 0; row < 8; row++) {
@@ -189,8 +177,7 @@ static void rope_pairs_and_their_permutation(void **state) {
     }
 }
 
-static void impossible_rope_is_refused(void **state) {
-    (void)state;
+TEST(impossible_rope_is_refused) {
     Error error;
     PositionConfig config = rope_config(1e4);
     assert_true(position_rope_check(&config, 32, &error));
@@ -215,8 +202,7 @@ static void impossible_rope_is_refused(void **state) {
     assert_false(position_rope_check(&config, 4, &error));
 }
 
-static void yarn_without_room_for_a_ramp(void **state) {
-    (void)state;
+TEST(yarn_without_room_for_a_ramp) {
     /* within 4 positions no pair turns even once: every pair is interpolated but the first */
     PositionConfig config = scaled_config(1e4, ROPE_SCALING_YARN, 2, 4);
     double frequencies[4], magnitude;
@@ -228,8 +214,7 @@ static void yarn_without_room_for_a_ramp(void **state) {
 
 /* ---- biases ---- */
 
-static void alibi_slopes_of_any_number_of_heads(void **state) {
-    (void)state;
+TEST(alibi_slopes_of_any_number_of_heads) {
     double slopes[40];
     position_alibi_slopes(8, slopes);
     for (int h = 0; h < 8; h++) assert_true(slopes[h] == exp2(-(h + 1)));
@@ -242,8 +227,7 @@ static void alibi_slopes_of_any_number_of_heads(void **state) {
     assert_true(slopes[0] == exp2(-4) && slopes[1] == exp2(-8) && slopes[2] == exp2(-2));
 }
 
-static void t5_buckets_begin_where_the_paper_puts_them(void **state) {
-    (void)state;
+TEST(t5_buckets_begin_where_the_paper_puts_them) {
     static const int64_t begins[] = {16, 19, 21, 24, 27, 31, 35, 40,
                                      46, 52, 59, 67, 77, 87, 99, 113};
     for (int64_t distance = 0; distance < 16; distance++)
@@ -265,8 +249,7 @@ static void t5_buckets_begin_where_the_paper_puts_them(void **state) {
     assert_int_equal(position_t5_bucket(16, 32, 4), 31);
 }
 
-static void window_and_shaw_rows(void **state) {
-    (void)state;
+TEST(window_and_shaw_rows) {
     assert_int_equal(position_window_row(7, 0, 8), 14);
     assert_int_equal(position_window_row(0, 7, 8), 0);
     assert_int_equal(position_window_row(3, 3, 8), 7);
@@ -280,8 +263,7 @@ static void window_and_shaw_rows(void **state) {
 
 /* ---- curves ---- */
 
-static void similarity_falls_but_not_steadily(void **state) {
-    (void)state;
+TEST(similarity_falls_but_not_steadily) {
     assert_near(position_sinusoidal_product(0, 64, 1e4), 32, 1e-15);
     assert_near(position_sinusoidal_product(5, 64, 1e4), 23.5039708, 1e-8);
     assert_true(position_sinusoidal_product(6, 64, 1e4) > position_sinusoidal_product(5, 64, 1e4));
@@ -336,8 +318,7 @@ static void assert_values(const cJSON *array, const double *actual, int64_t coun
             fail_msg("element %d: %.12g is not %.12g", (int)i, actual[i], value->valuedouble);
 }
 
-static void reference_sinusoidal(void **state) {
-    (void)state;
+TEST(reference_sinusoidal) {
     if (!vectors) skip();
     const cJSON *group = item(vectors, "sinusoidal"), *positions = item(group, "positions");
     static const struct {
@@ -358,8 +339,7 @@ static void reference_sinusoidal(void **state) {
     }
 }
 
-static void reference_stretch(void **state) {
-    (void)state;
+TEST(reference_stretch) {
     if (!vectors) skip();
     double stretched[15 * 8];
     for (int64_t row = 0; row < 15; row++) {
@@ -381,8 +361,7 @@ static void assert_rope_values(const cJSON *expected, PositionConfig config, int
     assert_near(actual_magnitude, magnitude, 6e-9);
 }
 
-static void reference_rope_scaling(void **state) {
-    (void)state;
+TEST(reference_rope_scaling) {
     if (!vectors) skip();
     const cJSON *group = item(vectors, "rope_scaling");
     assert_rope_values(item(group, "dim64_default"), rope_config(1e4), 64, 64, 1);
@@ -420,8 +399,7 @@ static void reference_rope_scaling(void **state) {
                        scaled_config(1e4, ROPE_SCALING_LLAMA3, 4, 256), 64, 64, 1);
 }
 
-static void reference_biases(void **state) {
-    (void)state;
+TEST(reference_biases) {
     if (!vectors) skip();
     double values[201];
     for (const cJSON *c = item(vectors, "alibi_slopes")->child; c; c = c->next) {
@@ -443,8 +421,7 @@ static void reference_biases(void **state) {
     }
 }
 
-static void reference_curves(void **state) {
-    (void)state;
+TEST(reference_curves) {
     if (!vectors) skip();
     const cJSON *group = item(vectors, "curves"), *distances = item(group, "k");
     double frequencies[64], d64[16], d768[16], integral[16], bound[16];
@@ -465,26 +442,5 @@ static void reference_curves(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sinusoidal_products_depend_on_the_distance_only),
-        cmocka_unit_test(sinusoidal_row_steps_by_a_fixed_rotation),
-        cmocka_unit_test(sinusoidal_of_odd_width),
-        cmocka_unit_test(stretch_keeps_both_ends_and_old_rows),
-        cmocka_unit_test(rope_frequencies_with_every_scaling),
-        cmocka_unit_test(dynamic_ntk_grows_with_the_length),
-        cmocka_unit_test(partial_rope_uses_its_own_width),
-        cmocka_unit_test(rope_pairs_and_their_permutation),
-        cmocka_unit_test(impossible_rope_is_refused),
-        cmocka_unit_test(yarn_without_room_for_a_ramp),
-        cmocka_unit_test(alibi_slopes_of_any_number_of_heads),
-        cmocka_unit_test(t5_buckets_begin_where_the_paper_puts_them),
-        cmocka_unit_test(window_and_shaw_rows),
-        cmocka_unit_test(similarity_falls_but_not_steadily),
-        cmocka_unit_test(reference_sinusoidal),
-        cmocka_unit_test(reference_stretch),
-        cmocka_unit_test(reference_rope_scaling),
-        cmocka_unit_test(reference_biases),
-        cmocka_unit_test(reference_curves),
-    };
-    return cmocka_run_group_tests(tests, vectors_open, vectors_close);
+    return run_all_tests(vectors_open, vectors_close);
 }

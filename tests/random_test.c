@@ -1,19 +1,13 @@
 /* Random numbers: the known answers of Philox, ranges and moments of what is made of it, and the initial
  * weights. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "base/random.h"
 #include "generation_helpers.h"
 
 /* From kat_vectors of the Random123 library (philox4x32, 10 rounds). */
-static void philox_gives_the_known_answers(void **state) {
-    (void)state;
+TEST(philox_gives_the_known_answers) {
     static const struct {
         uint32_t counter[4], key[2], out[4];
     } rows[] = {
@@ -32,8 +26,7 @@ static void philox_gives_the_known_answers(void **state) {
     }
 }
 
-static void every_argument_counts(void **state) {
-    (void)state;
+TEST(every_argument_counts) {
     uint64_t x = random_u64(1, RANDOM_TEST, 1);
     assert_true(x == random_u64(1, RANDOM_TEST, 1));
     assert_true(x != random_u64(2, RANDOM_TEST, 1));
@@ -45,8 +38,7 @@ static void every_argument_counts(void **state) {
 
 enum { DRAWS = 200000 };
 
-static void numbers_below_a_limit(void **state) {
-    (void)state;
+TEST(numbers_below_a_limit) {
     int counts[7] = {0};
     double sum = 0;
     for (uint64_t i = 0; i < DRAWS; i++) {
@@ -82,8 +74,7 @@ static void assert_cut_normal(int64_t count, const double *values) {
     assert_true(fabs((double)beyond / n - 0.31546) < error);
 }
 
-static void a_normal_number_is_cut(void **state) {
-    (void)state;
+TEST(a_normal_number_is_cut) {
     double *values = allocate(DRAWS, sizeof *values);
     for (uint64_t i = 0; i < DRAWS; i++) values[i] = random_truncated_normal(3, RANDOM_TEST, i, 3);
     assert_cut_normal(DRAWS, values);
@@ -91,8 +82,7 @@ static void a_normal_number_is_cut(void **state) {
 }
 
 /* In units of the deviation that each kind of weight has; no two tensors hold the same numbers. */
-static void initial_weights(void **state) {
-    (void)state;
+TEST(initial_weights) {
     for (int tied = 0; tied < 2; tied++) {
         ModelConfig config = tiny_config();
         config.d_model = 64, config.d_ff = 96, config.vocab_size = 200;
@@ -128,12 +118,5 @@ static void initial_weights(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_gives_the_known_answers),
-        cmocka_unit_test(every_argument_counts),
-        cmocka_unit_test(numbers_below_a_limit),
-        cmocka_unit_test(a_normal_number_is_cut),
-        cmocka_unit_test(initial_weights),
-    };
-    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

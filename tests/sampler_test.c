@@ -40,8 +40,7 @@ static void assert_kept_json(const SamplerConfig *config, int64_t V, const cJSON
     assert_kept(config, V, kept, count);
 }
 
-static void the_table_of_edges_holds(void **state) {
-    (void)state;
+TEST(the_table_of_edges_holds) {
     const char *path = shared_path("cases/num/g_sampler.json");
     if (!path) skip();
     cJSON *json = read_json(path);
@@ -104,8 +103,7 @@ static void set_halves(void) {
     for (int i = 0; i < 5; i++) logits[i] = (real)log(p[i]);
 }
 
-static void top_p_keeps_the_smallest_set_that_reaches_it(void **state) {
-    (void)state;
+TEST(top_p_keeps_the_smallest_set_that_reaches_it) {
     static const int order[5] = {1, 4, 0, 2, 3};
     const double p[] = {1e-9, 0.49, 0.5, 0.51, 0.75, 0.76, 0.875, 0.88, 0.9375, 0.94, 0.9999};
     const int kept[] = {1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5};
@@ -127,8 +125,7 @@ static void top_p_keeps_the_smallest_set_that_reaches_it(void **state) {
     assert_kept(&config, 5, (int[]){0, 1, 2}, 3);
 }
 
-static void min_p_is_relative_to_the_likeliest(void **state) {
-    (void)state;
+TEST(min_p_is_relative_to_the_likeliest) {
     set_halves();
     SamplerConfig config = sampler_config_default();
     config.min_p = 0.24;
@@ -142,8 +139,7 @@ static void min_p_is_relative_to_the_likeliest(void **state) {
     assert_kept(&config, 5, (int[]){1, 4}, 2);
 }
 
-static void penalty_pulls_logits_down(void **state) {
-    (void)state;
+TEST(penalty_pulls_logits_down) {
     const uint8_t occurred[5] = {1, 1, 0, 0, 1};
     SamplerConfig config = sampler_config_default();
     config.repetition_penalty = 2;
@@ -161,8 +157,7 @@ static void penalty_pulls_logits_down(void **state) {
 }
 
 /* The sum of all weights and the running sum may round differently. */
-static void a_weight_of_zero_is_never_drawn(void **state) {
-    (void)state;
+TEST(a_weight_of_zero_is_never_drawn) {
     enum { COUNT = 1000 };
     Candidate list[COUNT];
     for (int positive = 1; positive < COUNT; positive += 37)
@@ -176,8 +171,7 @@ static void a_weight_of_zero_is_never_drawn(void **state) {
         }
 }
 
-static void excluded_and_impossible_ids_are_never_drawn(void **state) {
-    (void)state;
+TEST(excluded_and_impossible_ids_are_never_drawn) {
     const uint8_t excluded[6] = {0, 0, 1, 0, 1, 0};
     const SamplerConfig configs[] = {
         {.temperature = 0, .top_p = 1, .repetition_penalty = 1},
@@ -203,8 +197,7 @@ static void excluded_and_impossible_ids_are_never_drawn(void **state) {
     }
 }
 
-static void impossible_logits_are_an_error(void **state) {
-    (void)state;
+TEST(impossible_logits_are_an_error) {
     const real bad[3] = {NAN, HUGE_VALF, -HUGE_VALF};
     const char *const message[3] = {"token 1", "token 1", "-infinity"};
     for (int k = 0; k < 3; k++)
@@ -221,8 +214,7 @@ static void impossible_logits_are_an_error(void **state) {
         }
 }
 
-static void settings_out_of_range_are_refused(void **state) {
-    (void)state;
+TEST(settings_out_of_range_are_refused) {
     Error error;
     SamplerConfig config = sampler_config_default();
     assert_true(sampler_config_check(&config, &error));
@@ -244,8 +236,7 @@ static void settings_out_of_range_are_refused(void **state) {
 }
 
 /* 200,000 draws from 50 ids fall on each as often as softmax says, within 5 standard deviations. */
-static void draws_follow_the_probabilities(void **state) {
-    (void)state;
+TEST(draws_follow_the_probabilities) {
     enum { V = 50, DRAWS = 200000 };
     double p[V], sum = 0;
     int counts[V] = {0};
@@ -269,8 +260,7 @@ static void draws_follow_the_probabilities(void **state) {
 }
 
 /* Random logits with ties: the sets are those of a plain sort. */
-static void filters_agree_with_a_sort(void **state) {
-    (void)state;
+TEST(filters_agree_with_a_sort) {
     enum { V = 64 };
     for (uint64_t round = 0; round < 500; round++) {
         int order[V];
@@ -297,17 +287,5 @@ static void filters_agree_with_a_sort(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_of_edges_holds),
-        cmocka_unit_test(top_p_keeps_the_smallest_set_that_reaches_it),
-        cmocka_unit_test(min_p_is_relative_to_the_likeliest),
-        cmocka_unit_test(penalty_pulls_logits_down),
-        cmocka_unit_test(a_weight_of_zero_is_never_drawn),
-        cmocka_unit_test(excluded_and_impossible_ids_are_never_drawn),
-        cmocka_unit_test(impossible_logits_are_an_error),
-        cmocka_unit_test(settings_out_of_range_are_refused),
-        cmocka_unit_test(draws_follow_the_probabilities),
-        cmocka_unit_test(filters_agree_with_a_sort),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* The built-in tasks: what a sequence looks like, and what it depends on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "helpers.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "training/task.h"
 
@@ -30,8 +25,7 @@ static Sequence training_row(TaskType type, uint64_t seed, int64_t step, int64_t
     return s;
 }
 
-static void only_the_answer_counts(void **state) {
-    (void)state;
+TEST(only_the_answer_counts) {
     for (TaskType type = TASK_COPY; type <= TASK_SORT; type++)
         for (int64_t row = 0; row < 50; row++) {
             Sequence s = training_row(type, 1, 3, row);
@@ -62,8 +56,7 @@ static bool same(Sequence a, Sequence b) {
     return memcmp(a.ids, b.ids, sizeof a.ids) == 0;
 }
 
-static void a_sequence_is_a_function_of_seed_step_and_row(void **state) {
-    (void)state;
+TEST(a_sequence_is_a_function_of_seed_step_and_row) {
     Sequence s = training_row(TASK_COPY, 1, 3, 4);
     training_row(TASK_COPY, 1, 9, 2);
     assert_true(same(s, training_row(TASK_COPY, 1, 3, 4)));
@@ -72,8 +65,7 @@ static void a_sequence_is_a_function_of_seed_step_and_row(void **state) {
     assert_false(same(s, training_row(TASK_COPY, 1, 3, 5)));
 }
 
-static void validation_has_a_stream_of_its_own(void **state) {
-    (void)state;
+TEST(validation_has_a_stream_of_its_own) {
     DataConfig data = data_of(TASK_REVERSE);
     TaskSource task = {.data = &data, .seed = 1, .rows_per_step = 8, .T = T, .count = 20};
     EvaluationSource source = task_validation(&task);
@@ -92,10 +84,5 @@ static void validation_has_a_stream_of_its_own(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_the_answer_counts),
-        cmocka_unit_test(a_sequence_is_a_function_of_seed_step_and_row),
-        cmocka_unit_test(validation_has_a_stream_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* Ids to text as it is shown: whole characters, nothing of a stop text, nothing after the end. */
 #include "generation_helpers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "generation/text_stream.h"
@@ -55,8 +54,7 @@ static void assert_shown(const int *ids, const char *const *stops, int stop_coun
 #define IDS(...) ((const int[]){__VA_ARGS__, -1})
 #define B(c)     (1 + (unsigned char)(c))
 
-static void characters_are_shown_whole(void **state) {
-    (void)state;
+TEST(characters_are_shown_whole) {
     assert_shown(IDS(HELLO, B('!')), NULL, 0, "Hello|!|/");
     assert_shown(IDS(ACCENT, B(0xB6), B('x')), NULL, 0, "o|\xC3\xB6|x|/");
     assert_shown(IDS(B(0xF0), B(0x9F), B(0x90), B(0xB1)), NULL, 0, "|||\xF0\x9F\x90\xB1|/");
@@ -68,8 +66,7 @@ static void characters_are_shown_whole(void **state) {
 }
 
 /* A character may begin in the prompt. */
-static void the_prompt_may_end_inside_a_character(void **state) {
-    (void)state;
+TEST(the_prompt_may_end_inside_a_character) {
     static const struct {
         const char *prompt, *whole;
         int id;
@@ -100,15 +97,13 @@ static void the_prompt_may_end_inside_a_character(void **state) {
     }
 }
 
-static void nothing_comes_after_the_end(void **state) {
-    (void)state;
+TEST(nothing_comes_after_the_end) {
     assert_shown(IDS(HELLO, END, HELLO), NULL, 0, "Hello|./");
     assert_shown(IDS(END), NULL, 0, "./");
     assert_shown(IDS(B(0xC3), END), NULL, 0, "|\xEF\xBF\xBD./");
 }
 
-static void a_stop_text_is_never_shown(void **state) {
-    (void)state;
+TEST(a_stop_text_is_never_shown) {
     static const char *const one[] = {"llo!"};
     assert_shown(IDS(HELLO, B('!'), B('x')), one, 1, "He|./");
     assert_shown(IDS(HELLO, B('?')), one, 1, "He|llo?|/");
@@ -126,11 +121,5 @@ static void a_stop_text_is_never_shown(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters_are_shown_whole),
-        cmocka_unit_test(the_prompt_may_end_inside_a_character),
-        cmocka_unit_test(nothing_comes_after_the_end),
-        cmocka_unit_test(a_stop_text_is_never_shown),
-    };
-    return cmocka_run_group_tests(tests, make_tokenizer, free_tokenizer);
+    return run_all_tests(make_tokenizer, free_tokenizer);
 }

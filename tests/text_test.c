@@ -1,17 +1,13 @@
 /* Numbers and names that a user typed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
+#include "helpers.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text.h"
 
-static void test_text_numbers(void **state) {
-    (void)state;
+TEST(test_text_numbers) {
     int64_t whole;
     assert_true(text_to_whole("9223372036854775807", &whole) && whole == INT64_MAX);
     assert_true(text_to_whole("-9223372036854775808", &whole) && whole == INT64_MIN);
@@ -41,16 +37,14 @@ static void test_text_numbers(void **state) {
         if (text_to_real(bad_real[i], &real)) fail_msg("accepted %s", bad_real[i]);
 }
 
-static void test_utf8(void **state) {
-    (void)state;
+TEST(test_utf8) {
     assert_int_equal(utf8_valid_length("", 0), 0);
     assert_int_equal(utf8_valid_length("a\0é", 4), 4);
     assert_int_equal(utf8_valid_length("aé\xFFz", 5), 3);
     assert_int_equal(utf8_valid_length("a\xE2\x82", 3), 1);
 }
 
-static void test_intervals(void **state) {
-    (void)state;
+TEST(test_intervals) {
     assert_true(interval_contains("[0, 1)", 0));
     assert_false(interval_contains("[0, 1)", 1));
     assert_false(interval_contains("(0, 1]", 0));
@@ -60,8 +54,7 @@ static void test_intervals(void **state) {
     assert_false(interval_contains("[0, inf)", strtod("inf", NULL)));
 }
 
-static void test_nearest_name(void **state) {
-    (void)state;
+TEST(test_nearest_name) {
     static const char *const names[] = {"d_model", "num_layers", "num_heads", "num_kv_heads",
                                         "min"};
     assert_string_equal(nearest_name("d_modle", names, 5), "d_model");
@@ -79,8 +72,7 @@ static void test_nearest_name(void **state) {
 
 /* What a terminal obeys becomes '?': C0, DEL, C1 (in UTF-8 and as a lone byte), what turns a line
  * around, and bytes that are no UTF-8 (overlong, a surrogate, past the last, cut off). */
-static void test_clean(void **state) {
-    (void)state;
+TEST(test_clean) {
     static const char *const cases[][2] = {
         {"", ""},
         {"h\xC3\xA9 \xE7\x8C\xAB \xF0\x9F\x98\x80", "h\xC3\xA9 \xE7\x8C\xAB \xF0\x9F\x98\x80"},
@@ -101,8 +93,7 @@ static void test_clean(void **state) {
     }
 }
 
-static void test_print(void **state) {
-    (void)state;
+TEST(test_print) {
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -117,10 +108,5 @@ static void test_print(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_numbers), cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_intervals),    cmocka_unit_test(test_nearest_name),
-        cmocka_unit_test(test_clean),        cmocka_unit_test(test_print),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_all_tests(NULL, NULL);
 }

@@ -62,8 +62,7 @@ static void assert_pieces(const uint8_t *text, size_t length, const SpecialToken
     free(theirs);
 }
 
-static void test_split_specials(void **state) {
-    (void)state;
+TEST(test_split_specials) {
     unicode_start();
     cJSON *json = shared_cases("t02_t03_special_neighbours.json");
     SpecialTokens none = {0}, specials = {0};
@@ -81,8 +80,7 @@ static void test_split_specials(void **state) {
     cJSON_Delete(json);
 }
 
-static void test_split_files(void **state) {
-    (void)state;
+TEST(test_split_files) {
     unicode_start();
     static const char *const names[] = {"t12_line_ends", "t13_nul_bytes", "t14_bom_text",
                                         "t21_mojibake"};
@@ -104,8 +102,7 @@ static void test_split_files(void **state) {
     special_tokens_free(&specials);
 }
 
-static void test_split_contractions(void **state) {
-    (void)state;
+TEST(test_split_contractions) {
     unicode_start();
     cJSON *json = shared_cases("t10b_contractions.expect.json");
     Error error;
@@ -127,8 +124,7 @@ static void test_split_contractions(void **state) {
 }
 
 /* A cut is only made where the pieces before and behind stay the same: every cut of random texts. */
-static void test_cuts_are_safe(void **state) {
-    (void)state;
+TEST(test_cuts_are_safe) {
     unicode_start();
     static const char *const parts[] = {
         "a",        " ",    "\n",       "  ", "1",  "'",  "s",  "<|x|>", "\xC2\xA0", "\xE3\x80\x80",
@@ -167,8 +163,7 @@ static void test_cuts_are_safe(void **state) {
 }
 
 /* Overlapping special tokens: leftmost, then longest, in whatever order they were added. */
-static void test_overlapping_specials(void **state) {
-    (void)state;
+TEST(test_overlapping_specials) {
     unicode_start();
     static const char *const texts[] = {"<a>", "<a><b>", "a><", "ab", "bcd", "c", "bc"};
     for (int turn = 0; turn < 7; turn++) {
@@ -185,8 +180,7 @@ static void test_overlapping_specials(void **state) {
 
 /* ---- Unicode ---- */
 
-static void test_unicode_classes(void **state) {
-    (void)state;
+TEST(test_unicode_classes) {
     unicode_start();
     double version = atof(unicode_version()); /* "15.0.0" */
     cJSON *json = shared_cases("t11_unicode_version.json");
@@ -210,8 +204,7 @@ static void test_unicode_classes(void **state) {
 }
 
 /* Every code point comes back from UTF-8; surrogates and what is above do not exist. */
-static void test_utf8(void **state) {
-    (void)state;
+TEST(test_utf8) {
     for (uint32_t c = 0; c < 0x110000; c++) {
         uint8_t bytes[4];
         uint32_t back;
@@ -240,8 +233,7 @@ static void assert_code_points(const uint8_t *text, size_t length, const cJSON *
     assert_ptr_equal(text, end);
 }
 
-static void test_stream_decoder(void **state) {
-    (void)state;
+TEST(test_stream_decoder) {
     cJSON *json = shared_cases("t09_stream_decode.json");
     const cJSON *item, *cases = json_get(json, "cases");
     assert_true(cJSON_GetArraySize(cases) > 0);
@@ -265,8 +257,7 @@ static void test_stream_decoder(void **state) {
     cJSON_Delete(json);
 }
 
-static void test_invalid_utf8(void **state) {
-    (void)state;
+TEST(test_invalid_utf8) {
     unicode_start();
     cJSON *json = shared_cases("t07_invalid_utf8.json");
     Error error;
@@ -310,8 +301,7 @@ static void test_invalid_utf8(void **state) {
 /* ---- encoding ---- */
 
 /* The handout's example: a vocabulary of eleven tokens, without most bytes. */
-static void test_handout_vocabulary(void **state) {
-    (void)state;
+TEST(test_handout_vocabulary) {
     static const char *const tokens[] = {" ",  "a",  "c",  "e",   "h",  "t",
                                          "th", " c", " a", "the", " at"};
     static const uint32_t merges[][2] = {{5, 4}, {0, 2}, {0, 1}, {6, 3}, {8, 5}};
@@ -356,8 +346,7 @@ static Tokenizer *tokenizer_of_merges(const cJSON *merges) {
     return tokenizer;
 }
 
-static void test_encode_by_rank(void **state) {
-    (void)state;
+TEST(test_encode_by_rank) {
     cJSON *json = shared_cases("t16_encode_by_rank.json");
     const cJSON *list, *item, *hex;
     cJSON_ArrayForEach(list, json_get(json, "cases")) {
@@ -414,8 +403,7 @@ static void assert_same_streamed(const Tokenizer *tokenizer, const uint8_t *text
 }
 
 /* Text with everything in it that a stream may cut in two. */
-static void test_stream_pieces(void **state) {
-    (void)state;
+TEST(test_stream_pieces) {
     static const char *const parts[] = {"the ",
                                         "cat",
                                         "'ll",
@@ -454,8 +442,7 @@ static void test_stream_pieces(void **state) {
 
 /* 1 MB pre-tokens take well under a second each, and the stream, which encodes them window by window,
  * gives the ids of the whole. */
-static void test_long_pretokens(void **state) {
-    (void)state;
+TEST(test_long_pretokens) {
     char corpus[4096];
     for (uint64_t i = 0; i < sizeof corpus - 1; i++)
         corpus[i] = (char)("aaaabcdefgh  \n\n__"[random_below(3, RANDOM_TEST, i, 17)]);
@@ -476,8 +463,7 @@ static void test_long_pretokens(void **state) {
 }
 
 /* A pre-token of random letters with a known number of tokens. */
-static void test_known_long_pretoken(void **state) {
-    (void)state;
+TEST(test_known_long_pretoken) {
     cJSON *json = shared_cases("t19_long_pretoken.expect.json");
     Tokenizer *tokenizer = tokenizer_of_merges(json_get(json, "merges"));
     Error error;
@@ -494,21 +480,5 @@ static void test_known_long_pretoken(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split_specials),
-        cmocka_unit_test(test_split_files),
-        cmocka_unit_test(test_split_contractions),
-        cmocka_unit_test(test_cuts_are_safe),
-        cmocka_unit_test(test_overlapping_specials),
-        cmocka_unit_test(test_unicode_classes),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_stream_decoder),
-        cmocka_unit_test(test_invalid_utf8),
-        cmocka_unit_test(test_handout_vocabulary),
-        cmocka_unit_test(test_encode_by_rank),
-        cmocka_unit_test(test_stream_pieces),
-        cmocka_unit_test(test_long_pretokens),
-        cmocka_unit_test(test_known_long_pretoken),
-    };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -211,8 +211,7 @@ static void check_text(uint64_t round, Plain *plain) {
 }
 
 /* In blocks of one thread count, since changing it makes a new team. */
-static void test_random_texts(void **state) {
-    (void)state;
+TEST(test_random_texts) {
     static const int threads[] = {1, 2, 3, 7};
     uint64_t rounds = getenv("TINYLM_TEST_FULL") ? 10000 : 400;
     Plain *plain = allocate(1, sizeof *plain);
@@ -225,6 +224,5 @@ static void test_random_texts(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_texts)};
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

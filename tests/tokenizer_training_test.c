@@ -2,8 +2,7 @@
 #include "tokenizer_helpers.h"
 
 /* The handout's first example: words split on spaces, six merges. */
-static void test_handout_words(void **state) {
-    (void)state;
+TEST(test_handout_words) {
     static const struct {
         const char *word;
         uint64_t count;
@@ -28,8 +27,7 @@ static void test_handout_words(void **state) {
     tokenizer_free(tokenizer);
 }
 
-static void test_big_counts(void **state) {
-    (void)state;
+TEST(test_big_counts) {
     cJSON *json = shared_cases("t17_big_counts.json");
     WordCounts counts;
     word_counts_init(&counts);
@@ -61,18 +59,15 @@ static void check_cases(const char *file) {
     cJSON_Delete(json);
 }
 
-static void test_overlapping_pairs(void **state) {
-    (void)state;
+TEST(test_overlapping_pairs) {
     check_cases("t15_overlap_counts.json");
 }
 
-static void test_random_corpora(void **state) {
-    (void)state;
+TEST(test_random_corpora) {
     check_cases("t22_random_corpora.json");
 }
 
-static void test_specials_are_walls(void **state) {
-    (void)state;
+TEST(test_specials_are_walls) {
     cJSON *json = shared_cases("t04_specials_are_walls.expect.json");
     const char *path = shared_path("cases/tok/t04_specials_are_walls.txt");
     const char *specials[] = {"<|endoftext|>"};
@@ -85,8 +80,7 @@ static void test_specials_are_walls(void **state) {
     cJSON_Delete(json);
 }
 
-static void test_too_little_text(void **state) {
-    (void)state;
+TEST(test_too_little_text) {
     cJSON *json = shared_cases("t18_too_little_text.expect.json");
     const cJSON *file;
     cJSON_ArrayForEach(file, json_get(json, "files")) {
@@ -107,8 +101,7 @@ static void test_too_little_text(void **state) {
 }
 
 /* The merges that come with the course, from its corpus. */
-static void test_reference_merges(void **state) {
-    (void)state;
+TEST(test_reference_merges) {
     const char *path = shared_path("data/bpe/corpus.en"), *specials[] = {"<|endoftext|>"};
     if (!path) skip();
     Error error;
@@ -134,11 +127,5 @@ static void test_reference_merges(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handout_words),      cmocka_unit_test(test_big_counts),
-        cmocka_unit_test(test_overlapping_pairs),  cmocka_unit_test(test_random_corpora),
-        cmocka_unit_test(test_specials_are_walls), cmocka_unit_test(test_too_little_text),
-        cmocka_unit_test(test_reference_merges),
-    };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }
