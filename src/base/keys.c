@@ -37,21 +37,6 @@ static char *join(const char *path, const char *name) {
     return string_format("%s%s%s", path, *path ? "." : "", name);
 }
 
-/* "path is VALUE; it must be …", the value cut short, but never inside a character. */
-static bool value_error(KeysReader *reader, const char *path, const cJSON *node,
-                        const char *allowed) {
-    enum { LONGEST = 100 };
-    char *value = json_to_text(node, 0);
-    size_t end = strlen(value);
-    bool cut = end > LONGEST;
-    if (cut) end = LONGEST;
-    while (cut && end > 0 && ((unsigned char)value[end] & 0xC0) == 0x80) end--;
-    value[end] = '\0';
-    keys_error(reader, path, "%s is %s%s; it must be %s", path, value, cut ? "…" : "", allowed);
-    free(value);
-    return false;
-}
-
 /* `"a", "b" or "c"`, to be freed. */
 static char *quote_names(const char *const *names, int count, const char *last_separator) {
     char *list = string_copy("");
@@ -72,10 +57,15 @@ static int choice_count(const Key *key) {
     return count;
 }
 
-static int find_choice(const Key *key, const char *name) {
-    int i = choice_count(key) - 1;
-    while (i >= 0 && strcmp(name, key->choices[i]) != 0) i--;
+/* The index of a name; -1: not there. */
+static int find_name(const char *name, const char *const *names, int count) {
+    int i = count - 1;
+    while (i >= 0 && strcmp(name, names[i]) != 0) i--;
     return i;
+}
+
+static int find_choice(const Key *key, const char *name) {
+    return find_name(name, key->choices, choice_count(key));
 }
 
 /* What a value may be, in words, to be freed. */
@@ -102,6 +92,25 @@ static char *allowed_text(const Key *key) {
     default:
         return string_copy("an object: { \"key\": value, … }");
     }
+}
+
+/* "path is VALUE; it must be …", the value cut short, but never inside a character, and the nearest choice. */
+static void value_error(KeysReader *reader, const Key *key, const char *path, const cJSON *node) {
+    enum { LONGEST = 100 };
+    char *value = json_to_text(node, 0), *allowed = allowed_text(key);
+    size_t end = strlen(value);
+    bool cut = end > LONGEST;
+    if (cut) end = LONGEST;
+    while (cut && end > 0 && ((unsigned char)value[end] & 0xC0) == 0x80) end--;
+    value[end] = '\0';
+    const char *nearest = NULL;
+    if (key->kind == KEY_CHOICE && cJSON_IsString(node))
+        nearest = nearest_name(node->valuestring, key->choices, choice_count(key));
+    keys_error(reader, path, "%s is %s%s; it must be %s%s%s%s", path, value, cut ? "…" : "",
+               allowed, nearest ? "; did you mean \"" : "", nearest ? nearest : "",
+               nearest ? "\"?" : "");
+    free(value);
+    free(allowed);
 }
 
 static bool is_text(const cJSON *node) {
@@ -155,18 +164,9 @@ static bool store(const Key *key, const cJSON *node, void *at) {
 
 bool key_read(KeysReader *reader, const Key *key, const char *path, const cJSON *node,
               void *config) {
-    if (reader->failed) return false;
-    if (store(key, node, (char *)config + key->offset)) return true;
-    const char *nearest = NULL;
-    if (key->kind == KEY_CHOICE && cJSON_IsString(node))
-        nearest = nearest_name(node->valuestring, key->choices, choice_count(key));
-    char *allowed = allowed_text(key);
-    char *remedy = nearest ? string_format("%s; did you mean \"%s\"?", allowed, nearest)
-                           : string_copy(allowed);
-    value_error(reader, path, node, remedy);
-    free(allowed);
-    free(remedy);
-    return false;
+    if (!reader->failed && !store(key, node, (char *)config + key->offset))
+        value_error(reader, key, path, node);
+    return !reader->failed;
 }
 
 static bool may_be_absent(const Key *key) {
@@ -192,132 +192,118 @@ static void *part_of(const Key *object, const void *config) {
     return (char *)(uintptr_t)config + (may_be_absent(object) ? 0 : object->offset);
 }
 
-static bool is_absent(const Key *object, const void *config) {
-    return may_be_absent(object) && !*(const bool *)((const char *)config + object->offset);
-}
-
-/* The key on whose value further keys of the table depend, or NULL. */
-static const Key *find_selector(const Key *keys) {
-    for (const Key *key = keys; key->name; key++)
-        if (key->variants) return key;
-    return NULL;
-}
-
 static int chosen(const Key *selector, const void *config) {
     return *(const int *)((const char *)config + selector->offset);
 }
 
-static const Key no_keys[] = {{.name = NULL}};
+/* Walks over a table and then over the further keys that the struct's choice brings with it. */
+typedef struct KeyWalk {
+    const Key *next;
+    const Key *selector; /* the key on whose value further keys depend, or NULL */
+    bool in_variant;
+} KeyWalk;
 
-/* The further keys of a table that the struct's choice brings with it. */
-static const Key *variant_keys(const Key *keys, const void *config) {
-    const Key *selector = find_selector(keys);
-    const Key *more = selector ? selector->variants[chosen(selector, config)] : NULL;
-    return more ? more : no_keys;
-}
-
-static const Key *read_child(KeysReader *reader, const Key *key, const char *path,
-                             const cJSON *node, void *config) {
-    if (may_be_absent(key)) *(bool *)((char *)config + key->offset) = node != NULL;
-    if (node && !cJSON_IsObject(node)) {
-        char *allowed = allowed_text(key);
-        value_error(reader, path, node, allowed);
-        free(allowed);
-    } else if (node || !may_be_absent(key)) {
-        keys_read(reader, key->keys, path, node, part_of(key, config));
+static const Key *next_key(KeyWalk *walk, const void *config) {
+    if (!walk->next->name && walk->selector && !walk->in_variant) {
+        const Key *variant = walk->selector->variants[chosen(walk->selector, config)];
+        if (variant) walk->next = variant;
+        walk->in_variant = true;
     }
-    return node || key->fallback ? NULL : key;
+    if (walk->next->variants) walk->selector = walk->next;
+    return walk->next->name ? walk->next++ : NULL;
 }
 
-static bool missing_error(KeysReader *reader, const char *path, const Key *key) {
+static void read_child(KeysReader *reader, const Key *key, const char *path, const cJSON *node,
+                       void *config) {
+    if (may_be_absent(key)) *(bool *)((char *)config + key->offset) = node != NULL;
+    if (node && !cJSON_IsObject(node))
+        value_error(reader, key, path, node);
+    else if (node || !may_be_absent(key))
+        keys_read(reader, key->keys, path, node, part_of(key, config));
+}
+
+/* Reads a key or stores its default; false when it is missing. */
+static bool read_row(KeysReader *reader, const Key *key, const char *path, const cJSON *object,
+                     void *config) {
+    const cJSON *node = json_get(object, key->name);
+    char *full = join(path, key->name);
+    bool present = node || key->fallback;
+    if (key->kind == KEY_OBJECT)
+        read_child(reader, key, full, node, config);
+    else if (node)
+        key_read(reader, key, full, node, config);
+    else
+        present = store_default(key, config) || !object; /* then the object is what is missing */
+    free(full);
+    return present;
+}
+
+static void missing_error(KeysReader *reader, const char *path, const Key *key) {
     char *full = join(path, key->name);
     keys_error(reader, full, "%s is missing; it has no default", full);
     free(full);
-    return false;
-}
-
-/* Returns the first key of the table that is missing, or `missing` when that is one. */
-static const Key *read_rows(KeysReader *reader, const Key *keys, const char *path,
-                            const cJSON *object, void *config, const Key *missing) {
-    for (const Key *key = keys; key->name && !reader->failed; key++) {
-        const cJSON *node = json_get(object, key->name);
-        const Key *absent = NULL;
-        char *full = join(path, key->name);
-        if (key->kind == KEY_OBJECT)
-            absent = read_child(reader, key, full, node, config);
-        else if (node)
-            key_read(reader, key, full, node, config);
-        else if (!store_default(key, config) && object)
-            absent = key;
-        free(full);
-        if (absent && key->variants)
-            missing_error(reader, path, key); /* what is known depends on it */
-        if (!missing) missing = absent;
-    }
-    return missing;
 }
 
 enum { MOST_NAMES = 256 };
-typedef struct Names {
+typedef struct Places {
     const char *names[MOST_NAMES];
     char *paths[MOST_NAMES];
     int count;
-} Names;
+} Places;
 
 /* All keys of a table, those inside objects and of all variants included. */
-static void collect(Names *names, const Key *keys, const char *path, bool inside) {
-    for (const Key *key = keys; key->name && names->count < MOST_NAMES; key++) {
-        names->names[names->count] = key->name;
-        names->paths[names->count] = join(path, key->name);
-        char *full = names->paths[names->count++];
-        if (inside && key->kind == KEY_OBJECT) collect(names, key->keys, full, true);
-        for (int i = 0; inside && key->variants && key->choices[i]; i++)
-            if (key->variants[i]) collect(names, key->variants[i], path, true);
+static void collect(Places *all, const Key *keys, const char *path) {
+    for (const Key *key = keys; key && key->name && all->count < MOST_NAMES; key++) {
+        char *full = join(path, key->name);
+        all->names[all->count] = key->name;
+        all->paths[all->count++] = full;
+        if (key->kind == KEY_OBJECT) collect(all, key->keys, full);
+        for (int i = 0; key->variants && key->choices[i]; i++) collect(all, key->variants[i], path);
     }
 }
 
-static void unknown_error(KeysReader *reader, const Key *keys, const char *path, const char *name,
+/* `known`: the `count` keys of this object. */
+static void unknown_error(KeysReader *reader, const Key *selector, const char *path,
+                          const char *name, const char *const *known, int count,
                           const void *config) {
-    Names here = {.count = 0}, all = {.count = 0};
-    collect(&here, keys, path, false);
-    collect(&here, variant_keys(keys, config), path, false);
-    collect(&all, reader->all ? reader->all : no_keys, "", true);
-    char *full = join(path, name), *known = quote_names(here.names, here.count, ", ");
-    const char *nearest = nearest_name(name, here.names, here.count);
+    Places all = {.count = 0};
+    collect(&all, reader->all, "");
+    char *full = join(path, name), *list = quote_names(known, count, ", ");
+    const char *nearest = nearest_name(name, known, count);
     const char *other = nearest ? NULL : nearest_name(name, all.names, all.count);
     for (int i = 0; other && !nearest && i < all.count; i++) /* not the key of another variant */
         if (all.names[i] == other && strcmp(all.paths[i], full) != 0) nearest = all.paths[i];
     char *remedy = nearest ? string_format("did you mean \"%s\"?", nearest)
-                           : string_format("known here: %s", known);
-    const Key *selector = find_selector(keys);
+                           : string_format("known here: %s", list);
     int choice = selector ? chosen(selector, config) : 0;
     bool named = selector && !(may_be_absent(selector) && choice == 0);
     keys_error(reader, full, "unknown key \"%.200s\"%s%s%s; %s", full, named ? " for \"" : "",
                named ? selector->choices[choice] : "", named ? "\"" : "", remedy);
     free(full);
-    free(known);
+    free(list);
     free(remedy);
-    for (int i = 0; i < here.count; i++) free(here.paths[i]);
     for (int i = 0; i < all.count; i++) free(all.paths[i]);
-}
-
-static bool has_name(const Key *keys, const char *name) {
-    while (keys->name && strcmp(keys->name, name) != 0) keys++;
-    return keys->name != NULL;
 }
 
 bool keys_read(KeysReader *reader, const Key *keys, const char *path, const cJSON *object,
                void *config) {
     if (!*path && !cJSON_IsObject(object))
         return keys_error(reader, "", "the whole must be an object: { \"key\": value, … }");
-    const Key *missing = read_rows(reader, keys, path, object, config, NULL);
-    const Key *more = variant_keys(keys, config);
-    missing = read_rows(reader, more, path, object, config, missing);
+    const char *known[MOST_NAMES];
+    int count = 0;
+    const Key *missing = NULL, *key;
+    KeyWalk walk = {.next = keys};
+    while (!reader->failed && (key = next_key(&walk, config))) {
+        known[count++] = key->name;
+        if (read_row(reader, key, path, object, config)) continue;
+        if (key->variants) missing_error(reader, path, key); /* what is known depends on it */
+        if (!missing) missing = key;
+    }
     for (const cJSON *item = object ? object->child : NULL; item && !reader->failed;
          item = item->next)
-        if (!has_name(keys, item->string) && !has_name(more, item->string))
-            unknown_error(reader, keys, path, item->string, config);
-    if (missing && !reader->failed) missing_error(reader, path, missing);
+        if (find_name(item->string, known, count) < 0)
+            unknown_error(reader, walk.selector, path, item->string, known, count, config);
+    if (missing) missing_error(reader, path, missing);
     return !reader->failed;
 }
 
@@ -351,38 +337,34 @@ static cJSON *value_to_json(const Key *key, const void *config) {
     case KEY_TEXT:
         return *(char *const *)at ? cJSON_CreateString(*(char *const *)at) : NULL;
     case KEY_OBJECT:
-        return is_absent(key, config) ? NULL : keys_write(key->keys, part_of(key, config));
+        return zero && !*(const bool *)at ? NULL : keys_write(key->keys, part_of(key, config));
     default:
         return zero && ((const TextList *)at)->count == 0 ? NULL : texts_to_json(key, at);
     }
 }
 
 cJSON *keys_write(const Key *keys, const void *config) {
-    cJSON *object = cJSON_CreateObject();
-    const Key *parts[] = {keys, variant_keys(keys, config)};
-    for (int i = 0; i < 2; i++)
-        for (const Key *key = parts[i]; key->name; key++) {
-            cJSON *value = value_to_json(key, config);
-            if (value) cJSON_AddItemToObject(object, key->name, value);
-        }
+    cJSON *object = cJSON_CreateObject(), *value;
+    const Key *key;
+    for (KeyWalk walk = {.next = keys}; (key = next_key(&walk, config));)
+        if ((value = value_to_json(key, config))) cJSON_AddItemToObject(object, key->name, value);
     return object;
 }
 
 void keys_free(const Key *keys, void *config) {
-    const Key *parts[] = {keys, variant_keys(keys, config)};
-    for (int i = 0; i < 2; i++)
-        for (const Key *key = parts[i]; key->name; key++) {
-            void *at = (char *)config + key->offset;
-            if (key->kind == KEY_OBJECT) {
-                keys_free(key->keys, part_of(key, config));
-            } else if (key->kind == KEY_TEXT) {
-                free(*(char **)at);
-            } else if (key->kind >= KEY_TEXTS) {
-                TextList *list = at;
-                for (int64_t k = 0; k < list->count; k++) free(list->items[k]);
-                free(list->items);
-            }
+    const Key *key;
+    for (KeyWalk walk = {.next = keys}; (key = next_key(&walk, config));) {
+        void *at = (char *)config + key->offset;
+        if (key->kind == KEY_OBJECT) {
+            keys_free(key->keys, part_of(key, config));
+        } else if (key->kind == KEY_TEXT) {
+            free(*(char **)at);
+        } else if (key->kind >= KEY_TEXTS) {
+            TextList *list = at;
+            for (int64_t i = 0; i < list->count; i++) free(list->items[i]);
+            free(list->items);
         }
+    }
 }
 
 void keys_print(FILE *stream, const Key *keys, const char *path) {
