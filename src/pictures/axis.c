@@ -20,7 +20,7 @@ void range_add(Range *range, double value) {
 
 void range_widen(Range *range) {
     double size = fmax(fabs(range->low), fabs(range->high));
-    /* Ticks closer than this would need more digits than a double has. */
+    /* Closer ticks would need more digits than a double has. */
     if (range->high - range->low > fmax(1e-9 * size, 1e-290)) return;
     double half = size > 1e-290 ? size / 2 : 0.5;
     range->low -= half;
@@ -58,7 +58,7 @@ void ticks_linear(Ticks *ticks, Range range, int most) {
     ticks->count = 0;
     double width = range.high - range.low;
     int exponent = (int)floor(log10(width / most));
-    /* A sum of ticks can be one more than width/step: hence the loop counts what really fits. */
+    /* There may be one tick more than width/step: count those inside the range. */
     static const int multiples[] = {1, 2, 5, 10, 20, 50, 100};
     double step = 0, first = 0, last = 0;
     int decimals = 0;
@@ -115,7 +115,7 @@ void ticks_log(Ticks *ticks, Range range, int most) {
     for (int i = 0; i < ticks->count; i++) tick_number(ticks->labels[i], ticks->values[i], 6);
 }
 
-/* ---- an axis in its place ---- */
+/* ---- an axis on a picture ---- */
 
 static const char *grid_color = "#e3e3e3";
 enum { TITLE_ROOM = 22, MARK = 5, NAME_PIXELS = 13 };

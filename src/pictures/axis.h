@@ -1,5 +1,5 @@
-/* What every picture has at its edges: the range of the data, round numbers inside it with their labels
- * or names in their place, and the drawing of both. */
+/* The axes of charts and heat maps: the range of the data, ticks at round numbers or names, and how they are
+ * drawn. */
 #ifndef TINYLM_PICTURES_AXIS_H
 #define TINYLM_PICTURES_AXIS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A closed interval. Starts empty, grows over the data. */
+/* A closed interval; empty if low > high. */
 typedef struct Range {
     double low, high;
 } Range;
@@ -15,12 +15,12 @@ typedef struct Range {
 #define RANGE_EMPTY ((Range){1, 0})
 
 bool range_is_empty(const Range *range);
-/* Takes a value in. NaN and infinities are ignored; values beyond ±1e300 count as ±1e300, so that
- * high − low stays finite. */
+/* Extends the range to a value. NaN and infinities are ignored; values beyond ±1e300 are clamped, so that
+ * high − low is finite. */
 void range_add(Range *range, double value);
-/* Gives a range that is (nearly) one point, for instance that of constant data, some width. */
+/* Widens a range that is (nearly) a single point, such as that of constant data. */
 void range_widen(Range *range);
-/* The same for a logarithmic axis; both ends must be above 0. */
+/* The same for a logarithmic axis; both ends must be positive. */
 void range_widen_log(Range *range);
 
 enum { TICKS_MAX = 32, TICK_LABEL_SIZE = 32 };
@@ -32,16 +32,16 @@ typedef struct Ticks {
 } Ticks;
 
 /* At most `most` (≤ TICKS_MAX) multiples of 1, 2 or 5 times a power of ten inside the range, with
- * as many digits as they need to differ. The range must have been widened. */
+ * enough digits to differ. The range must have been widened. */
 void ticks_linear(Ticks *ticks, Range range, int most);
-/* Powers of ten, with their double and fivefold where there is room; a range too short for those
- * gets linear ticks. */
+/* Powers of ten, with 2 and 5 times them if there is room; linear ticks if the range is too short for
+ * those. */
 void ticks_log(Ticks *ticks, Range range, int most);
 
-/* The shortest usual form of a number with up to `digits` significant digits: 0.25, 1200, 1e-7. */
+/* The shortest decimal form of a number with up to `digits` significant digits: 0.25, 1200, 1e-7. */
 void tick_number(char label[TICK_LABEL_SIZE], double value, int digits);
 
-/* ---- an axis in its place ---- */
+/* ---- an axis on a picture ---- */
 
 typedef struct Axis {
     const char *title; /* NULL: none */
@@ -55,7 +55,7 @@ typedef struct Axis {
 
 /* Lays the axis, whose range is set, between two pixels, with ticks at least so many pixels apart. */
 void axis_place(Axis *axis, double start, double end, double pixels_per_tick);
-/* The pixel of a value; a little past the ends at most. */
+/* The pixel of a value; values far outside the range are clamped to one axis length beyond its ends. */
 double axis_pixel(const Axis *axis, double value);
 
 /* How far labels and title reach outwards, in pixels. Names below a picture that have less than

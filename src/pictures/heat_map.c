@@ -74,7 +74,7 @@ typedef struct Layout {
     Range range; /* of the colours that panels share */
 } Layout;
 
-/* `count` cells on about so many pixels; those with names are large enough to read the names. */
+/* `count` cells on about `pixels` pixels; named cells are large enough for their names. */
 static Cells cells_on(int64_t count, double pixels, bool named) {
     double block = fmax(round((double)count / pixels), 1), drawn = ceil((double)count / block);
     double size = fmin(fmax(round(pixels / drawn), 1), named ? 56 : 64);
@@ -116,7 +116,7 @@ static Axis cell_axis(const HeatAxis *wish, int64_t count, double start, double 
     return axis;
 }
 
-/* A colour bar stands upright between two pixels. */
+/* The vertical axis of a colour bar. */
 static Axis bar_axis(Range range, double top, double bottom) {
     Axis axis = {.range = range};
     axis_place(&axis, bottom, top, fmax(30, (bottom - top) / 9));

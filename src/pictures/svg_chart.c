@@ -11,7 +11,7 @@
 
 static const char *marker_color = "#666666";
 
-/* Where things are: the data area inside a picture, and the axes along it. */
+/* The layout of a chart: the data area and the axes along it. */
 typedef struct Plot {
     double width, end;               /* of the chart: its right and lower edges, in pixels */
     double left, top, right, bottom; /* of the data area */
@@ -30,7 +30,7 @@ static bool can_draw(const Chart *chart, const ChartSeries *series, int64_t i) {
 
 /* ---- layout ---- */
 
-/* The data's range, with a little air around it. */
+/* The data's range with a margin on both sides, as a share of its length. */
 static Range axis_range(const ChartAxis *axis, Range data, double air) {
     if (axis->logarithmic) {
         range_widen_log(&data);
@@ -39,14 +39,14 @@ static Range axis_range(const ChartAxis *axis, Range data, double air) {
     }
     range_widen(&data);
     double more = (data.high - data.low) * air;
-    /* No empty strip below zero for data that only touch it from above. */
+    /* No margin below zero for data that are never negative. */
     bool from_zero = data.low >= 0 && data.low - more < 0;
     return (Range){from_zero ? 0 : data.low - more, data.high + more};
 }
 
 static const double legend_row = 19, legend_sample = 34;
 
-/* Room at the right for the legend; a single series needs none, the title says what it is. */
+/* Width of the legend at the right; a single series has none, the title names it. */
 static double legend_width(const Chart *chart) {
     if (chart->series_count < 2) return 0;
     double widest = 0;
@@ -69,7 +69,8 @@ static bool plot_prepare(Plot *plot, const Chart *chart, double top_edge) {
         range_add(chart->markers[m].vertical ? &x : &y, chart->markers[m].value);
 
     if (chart->groups) {
-        range_add(&y, 0); /* the length of a bar is its value only when bars start at 0 */
+        range_add(&y,
+                  0); /* bars start at 0, so that their lengths are proportional to their values */
         x = (Range){-0.5, chart->group_count - 0.5};
     }
 
@@ -95,7 +96,7 @@ static bool plot_prepare(Plot *plot, const Chart *chart, double top_edge) {
     return true;
 }
 
-/* Charts below each other have their left and right edges in line, so that equal x meet. */
+/* Charts below each other share their left and right edges, so that equal x are in line. */
 static void plots_align(Plot *plots, int count) {
     double left = 0, right = INFINITY;
     for (int i = 0; i < count; i++) {
@@ -118,7 +119,7 @@ static void draw_markers(FILE *out, const Plot *plot, const Chart *chart) {
         SvgText style = {.size = SVG_SMALL, .color = "#444444"};
         if (marker->vertical) {
             svg_line(out, x, plot->top, x, plot->bottom, marker_color, 1.2, "5 4");
-            /* Beside the line, on the side that has room. */
+            /* Beside the line, on the side with more room. */
             bool right_half = x > (plot->left + plot->right) / 2;
             style.anchor = right_half ? SVG_END : SVG_START;
             if (marker->label)
@@ -169,7 +170,7 @@ static void draw_series(FILE *out, const Plot *plot, const Chart *chart, int s) 
     }
 }
 
-/* A bar per group, beside those of the other series; its number at the end where it has room. */
+/* A bar per group, beside those of the other series, with its value if the bar is wide enough. */
 static void draw_bars(FILE *out, const Plot *plot, const Chart *chart, int s) {
     double group = (plot->right - plot->left) / chart->group_count;
     double width = fmin(0.8 * group / chart->series_count, 60), zero = axis_pixel(&plot->y, 0);

@@ -1,5 +1,5 @@
-/* Line charts and bar charts as SVG: one self-contained text file that a browser shows and an HTML
- * page can include. The same chart always gives the same bytes. */
+/* Line charts and bar charts as SVG: one self-contained file for a browser or an HTML page. The same chart
+ * always gives the same bytes. */
 #ifndef TINYLM_PICTURES_SVG_CHART_H
 #define TINYLM_PICTURES_SVG_CHART_H
 
@@ -12,8 +12,8 @@ typedef struct ChartSeries {
     char *name;      /* for the legend */
     const double *x; /* NULL: 0, 1, 2, … */
     double *y;
-    int64_t count; /* a point that is not finite, or not above 0 on a logarithmic axis, is a gap */
-    bool points;   /* also draw each point; without it only points with no neighbour are drawn */
+    int64_t count; /* non-finite points, or those ≤ 0 on a logarithmic axis, are gaps */
+    bool points;   /* mark every point; otherwise only points without a neighbour */
 } ChartSeries;
 
 typedef struct ChartAxis {

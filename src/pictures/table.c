@@ -34,8 +34,8 @@ void table_free(Table *table) {
 
 /* ---- reading ---- */
 
-/* Cuts off the field at `*at`, in place and without its quotes. `*at` moves behind it, `*line` by the
- * line ends in it. Returns what ended it: ',', '\n', '\0', or '"' for a quote that is not closed. */
+/* Terminates the field at `*at` in place, without its quotes, and advances `*at` past it and `*line` by the
+ * line ends inside it. Returns the delimiter: ',', '\n', '\0', or '"' if a quote is not closed. */
 static char cut_field(char **at, int64_t *line) {
     char *from = *at, *to = from;
     bool quoted = *from == '"';
@@ -95,7 +95,7 @@ static bool read_lines(Table *table, char *at, bool named, const char *path, Err
     for (const char *c = at; *c; c++) most += *c == '\n';
     if (named) table->row_names = allocate_zeroed((size_t)most, sizeof *table->row_names);
     bool header = true, good = true;
-    table->rows = most; /* of which columns are made */
+    table->rows = most; /* what table_add allocates */
     for (int64_t line = 1; *at && good; line++) {
         char *blank = at + strspn(at, "\r");
         if (*blank == '\n' || !*blank) {

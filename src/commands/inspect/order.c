@@ -1,4 +1,4 @@
-/* ./inspect order: does a model notice that the words of a text changed places? */
+/* ./inspect order: does a model notice a permutation of its input? */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +29,8 @@ static void first_attention(const Model *model, Tape *tape, const int32_t *ids, 
     memcpy(to, attention(tape, qkv, &options)->data, (size_t)(T * c->d_model) * sizeof *to);
 }
 
-/* The outputs (T, C) of the first attention and behind them those of the whole model. Row n belongs to
- * the word that stood at place n before the permutation: `places` says where it has gone (NULL:
- * nowhere). */
+/* out (2, T, C): the outputs of the first attention, then those of the whole model. Row n is that of the
+ * word at position n before the permutation, which moves it to places[n] (NULL: identity). */
 static void compute(const InspectSubject *subject, const int64_t *places, bool causal, real *out) {
     const Model *model = subject->file.model;
     int64_t T = subject->count, C = model->config.d_model;
@@ -78,7 +77,7 @@ static void print_row(const char *what, const double result[2]) {
            "", result[0], result[1]);
 }
 
-/* A shuffle that moves at least one word to another place, when there are two. */
+/* A random permutation other than the identity (if T > 1). */
 static void shuffle(int64_t *places, int64_t T) {
     for (int64_t n = 0; n < T; n++) places[n] = n;
     bool moved = false;
@@ -100,7 +99,7 @@ static void print_words(const char *what, const InspectSubject *subject, const i
     putchar('\n');
 }
 
-/* All pairs of a short text, neighbours in a long one. */
+/* Swaps each pair of words in turn, in a long text only neighbours. */
 static void measure_swaps(const InspectSubject *subject, const real *original, int64_t *places,
                           double largest[2], int64_t pair[2]) {
     enum { SHORT = 24 };
@@ -124,7 +123,7 @@ static bool run(const InspectSubject *subject, Error *error) {
     int64_t T = subject->count, count = T * subject->file.model->config.d_model;
     real *original = allocate((size_t)(4 * count), sizeof *original);
     compute(subject, NULL, false, original);
-    compute(subject, NULL, true, original + 2 * count); /* with the mask, behind those without */
+    compute(subject, NULL, true, original + 2 * count); /* after those without the mask */
     int64_t *places = allocate((size_t)T, sizeof *places), pair[2] = {0, 0};
     double open[2], causal[2], swapped[2];
     shuffle(places, T);

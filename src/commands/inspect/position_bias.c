@@ -1,4 +1,4 @@
-/* Pictures of schemes inside attention: what they add to the scores, per layer and head. */
+/* Pictures of relative schemes: what they add to the scores, per layer and head. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "commands/inspect/pictures.h"
 #include "commands/inspect/positions.h"
 
-/* The scheme's own hook on scores of 0, with q = k = 0: what it adds whatever the words are. Above
- * the diagonal NaN, which is drawn in grey. bias (N, N). */
+/* bias (N, N): the scheme's score hook on scores of 0 with q = k = 0, the part that does not depend on the
+ * words; NaN above the diagonal. */
 static void bias_of(const Model *model, int64_t layer, int64_t head, int64_t N, double *bias) {
     const ModelConfig *c = &model->config;
     int64_t D = c->d_model / c->num_heads;
@@ -56,7 +56,7 @@ bool inspect_position_bias(const InspectSubject *subject, Error *error) {
                    .y = {.title = "query position"},
                    .colors = HEAT_DIVERGING,
                    .scale_per_panel = true,
-                   .limited = alibi, /* e⁻⁸ of a weight is as good as nothing */
+                   .limited = alibi, /* a weight times e⁻⁸ is negligible */
                    .low = -8,
                    .rows = N,
                    .columns = N,
@@ -96,7 +96,7 @@ static bool draw_vectors(const InspectSubject *subject, const char *which, const
     const Model *model = subject->file.model;
     const ModelConfig *c = &model->config;
     int64_t layers = c->num_layers < 16 ? c->num_layers : 16;
-    int64_t K = c->position.max_distance, rows = K + 1; /* a decoder never looks ahead */
+    int64_t K = c->position.max_distance, rows = K + 1; /* keys after the query are masked */
     int64_t D = c->d_model / c->num_heads;
     HeatMap map = {.bar_title = "value",
                    .x = {.title = "element of a head"},

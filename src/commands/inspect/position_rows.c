@@ -1,4 +1,4 @@
-/* Pictures of schemes that have a row of numbers per position. */
+/* Pictures of schemes with a vector per position. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct Rows {
     int64_t length, width;
 } Rows;
 
-/* The frequencies that the scheme has now: rope's after scaling, trained ones as trained. */
+/* The frequencies in use, after scaling or training; returns how many elements they rotate. */
 static int64_t frequencies_now(const Model *model, int64_t length, double *frequencies) {
     const ModelConfig *c = &model->config;
     double magnitude;
@@ -45,7 +45,7 @@ void inspect_position_table(const Model *model, int64_t length, double *rows) {
     free(zeros);
 }
 
-/* The sines and cosines by which rope turns, as a sinusoidal table of a head's width. */
+/* The sines and cosines of RoPE as a sinusoidal table of a head's width. */
 static Rows rows_of_rope(const Model *model, int64_t length) {
     double *frequencies = allocate((size_t)model->config.d_model, sizeof *frequencies);
     int64_t width = frequencies_now(model, length, frequencies);
@@ -213,7 +213,8 @@ bool inspect_position_rows(const InspectSubject *subject, Error *error) {
 
 /* ---- wavelengths ---- */
 
-/* One column per scaling, all with the factor and the context of the config (4 without one). */
+/* One column per scaling, all with the config's factor and original context (without one: 4 and the context
+ * length). */
 static void rope_wavelengths(const Model *model, Table *curves) {
     const ModelConfig *c = &model->config;
     int64_t d_head = c->d_model / c->num_heads;
@@ -255,7 +256,7 @@ bool inspect_position_wavelengths(const InspectSubject *subject, Error *error) {
         table_wavelengths(subject->file.model, subject->trained, &curves);
     for (int64_t i = 0; i < curves.rows; i++) {
         pair[i] = (double)i;
-        /* a trained frequency may be negative: it turns the other way round */
+        /* a trained frequency may be negative: it rotates in the other direction */
         for (int64_t n = 1; n < curves.columns; n++)
             curves.series[n].y[i] = 2 * acos(-1) / fabs(curves.series[n].y[i]);
     }

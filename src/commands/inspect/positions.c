@@ -1,4 +1,4 @@
-/* ./inspect positions: pictures of how a model tells positions apart. */
+/* ./inspect positions: pictures of how a model encodes positions. */
 #include "commands/inspect/positions.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "commands/inspect/inspect.h"
 
-/* As many positions as were trained, unless told otherwise, up to the end of a table. */
+/* The context length unless --length is given, up to the end of a table. */
 static bool choose_length(InspectSubject *subject, Error *error) {
     const ModelConfig *config = &subject->file.model->config;
     int64_t limit = position_limit(config);
@@ -24,7 +24,7 @@ static bool run(const InspectSubject *given, Error *error) {
     if (!choose_length(&subject, error)) return false;
     switch (subject.file.model->config.position.type) {
     case POSITION_NONE:
-        printf("the scheme is none: nothing tells positions apart but the causal mask\n");
+        printf("the scheme is none: only the causal mask distinguishes positions\n");
         return true;
     case POSITION_SINUSOIDAL:
     case POSITION_SINUSOIDAL_LEARNED:

@@ -1,4 +1,4 @@
-/* ./inspect rope: what rotating queries and keys does, on random vectors, as a table of checks. */
+/* ./inspect rope: checks on random vectors what rotating queries and keys does. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct Rope {
     int64_t D, rotated;
     double *frequencies, magnitude;
     real *q, *k;     /* (VECTORS, D), standard normal */
-    real *turned[2]; /* (D) each, to work with */
+    real *turned[2]; /* (D) each, scratch */
 } Rope;
 
 static void turn(const Rope *rope, int64_t m, const real *x, real *to) {
@@ -69,7 +69,7 @@ static void check_scores(const Rope *rope) {
         "another score");
 }
 
-/* Largest distance of R_m x from what is expected but for yarn's factor. */
+/* Largest difference of R_m x and what is expected times yarn's factor. */
 static double turn_error(const Rope *rope, int64_t m, const real *x, const real *expected) {
     double largest = 0;
     turn(rope, m, x, rope->turned[0]);
@@ -153,7 +153,7 @@ static void attend(const Rope *rope, int64_t first, bool rotate_values, double *
     }
     memset(out, 0, (size_t)D * sizeof *out);
     for (int64_t v = 0; v < VECTORS; v++) {
-        const real *value = rope->q + v * D; /* any vectors will do */
+        const real *value = rope->q + v * D; /* any random vectors */
         if (rotate_values) turn(rope, first + v, value, turned);
         for (int64_t d = 0; d < D; d++)
             out[d] += weights[v] / sum * (double)(rotate_values ? turned[d] : value[d]);

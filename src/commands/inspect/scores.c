@@ -1,4 +1,4 @@
-/* ./inspect scores: which words look at which, and for absolute schemes why. */
+/* ./inspect scores: attention maps, and for absolute schemes the terms of their scores. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,8 +71,8 @@ static void split_embedding(const InspectSubject *subject, double *content, doub
     tape_free(&tape);
 }
 
-/* The first layer's norm divides content and position of a row by the same number, so that their
- * sum stays a sum. */
+/* Applies the first layer's norm to the sum: content and position of a token are divided by the same
+ * number, so that they remain summands. */
 static void normalize(const Model *model, int64_t T, double *content, double *position) {
     int64_t C = model->config.d_model;
     if (model->config.norm != NORM_PRE) return;

@@ -13,8 +13,7 @@
 
 /* ---- text to ids ---- */
 
-/* The label is the token's text without the spaces before it, with \n or \xe7 for what cannot be
- * shown. */
+/* The label is the token's text without leading spaces; unprintable bytes become \n or \xe7. */
 static void add_token(InspectSubject *subject, int32_t id, const uint8_t *text, size_t length) {
     size_t n = (size_t)subject->count++, size;
     subject->ids = reallocate(subject->ids, n + 1, sizeof *subject->ids);
@@ -40,7 +39,7 @@ static size_t word_length(const uint8_t *text, const uint8_t *end) {
     return (size_t)(at - text);
 }
 
-/* Every different word gets the next id. */
+/* Every distinct word gets the next id. */
 static void words_to_ids(InspectSubject *subject, const char *text) {
     const uint8_t *at = (const uint8_t *)text, *end = at + strlen(text);
     int32_t known = 0;
@@ -91,7 +90,7 @@ static bool is_config(const char *path) {
     return length > 5 && strcmp(path + length - 5, ".json") == 0 && !directory_exists(path);
 }
 
-/* An untrained model, with a vocabulary of the words of the text. */
+/* An untrained model whose vocabulary is the words of the text. */
 static bool open_config(InspectSubject *subject, const char *path, const OptionList *overrides,
                         const char *text, Error *error) {
     TrainConfig *config = train_config_read(path, overrides->items, overrides->count, error);
@@ -122,7 +121,7 @@ static bool open_model(InspectSubject *subject, const char *path, const OptionLi
                                                     : numbers_to_ids(subject, text, error);
 }
 
-/* Nothing is left to close on error but what the subject holds. */
+/* The caller closes the subject, also on error. */
 static bool open_subject(InspectSubject *subject, const char *path, const OptionList *overrides,
                          const char *text, Error *error) {
     if (!(is_config(path) ? open_config : open_model)(subject, path, overrides, text, error))
