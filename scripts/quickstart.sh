@@ -1,6 +1,6 @@
 #!/bin/sh
 # From this folder to a trained language model that tells stories: installs what is missing, builds,
-# gets a corpus ready, trains configs/tiny.json, and tells three stories. Run it again to go on where
+# gets a corpus ready, trains configs/tiny.json, and tells three stories. Run it again to resume where
 # it was stopped.
 # A run belongs to its corpus: when runs/tiny learned from another one, runs/tiny-CORPUS is used.
 #   scripts/quickstart.sh             the whole way
@@ -64,7 +64,7 @@ if [ -n "$steps" ]; then
     set -- "$@" --set "training.max_steps=$steps" --set "training.learning_rate.warmup_steps=0"
 fi
 if [ -f "$run/checkpoint.safetensors" ]; then set -- "$@" --resume; fi
-say "4 of 5: training (./train configs/tiny.json); Ctrl-C stops, the same command goes on"
+say "4 of 5: training (./train configs/tiny.json); Ctrl-C stops, run the same command again to resume"
 ./train configs/tiny.json "$@"
 
 say "5 of 5: three stories (./generate)"

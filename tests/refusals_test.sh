@@ -181,7 +181,7 @@ check "a tokenizer of another run" another_tokenizer
 
 # ---- runs, models, checkpoints ------------------------------------------------------------------------
 runs() {
-    refuses 1 "train: good: holds a trained run already; go on with --resume, start over with --fresh, or name another folder with --run" train tiny.json --run good &&
+    refuses 1 "train: good: already holds a trained run; continue it with --resume, start over with --fresh, or name another folder with --run" train tiny.json --run good &&
         refuses 1 "train: text.txt: is not a directory; remove it or choose another name" train tiny.json --run text.txt &&
         refuses 1 "train: good/checkpoint.safetensors: was trained with model.d_ff = 32, and the config now says 64; use the config of that run, or start over with --fresh" \
             train tiny.json --run good --resume --set model.d_ff=64 &&
@@ -211,7 +211,7 @@ flip() { # FILE PLACE: another byte there
     printf '%b' "\\0$(printf %o $((255 - byte)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
 }
 checkpoints() {
-    before="the one before it is bad/checkpoint.previous.safetensors: rename it to go on from there"
+    before="the one before it is bad/checkpoint.previous.safetensors: rename it to resume from it"
     size=$(wc -c <good/checkpoint.safetensors)
     for place in $((size / 3)) $((size - 1)); do
         damage && flip bad/checkpoint.safetensors $place &&
@@ -229,7 +229,7 @@ checkpoints() {
     mv bad/checkpoint.previous.safetensors bad/checkpoint.safetensors &&
         "$bin/train" tiny.json --run bad --resume && cmp bad/model.safetensors good/model.safetensors
 }
-check "checkpoints with a flipped bit, empty, cut short, none; the one before it goes on" checkpoints
+check "checkpoints with a flipped bit, empty, cut short, none; the one before it is named" checkpoints
 
 # ---- the loss -----------------------------------------------------------------------------------------
 not_finite() {
@@ -319,7 +319,7 @@ interrupted() { # COMMAND...: a second of it, then Ctrl-C; no file of its own ma
 }
 early() {
     interrupted "$bin/train" tiny.json --run new --text long.txt --set tokenizer.vocab_size=5000 &&
-        grep -q 'train: interrupted before the first step, nothing half-made is left; the same command starts again' err &&
+        grep -q 'train: interrupted before the first step; no partial files are left, run the same command again to restart' err &&
         [ -z "$(find data new -type f 2>/dev/null)" ]
 }
 encoding() {

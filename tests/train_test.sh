@@ -91,7 +91,7 @@ check "a worse model does not become the best one" best_stays $?
 train whole/config.json --run again --threads 1
 check "config.json of a run repeats it" same_run whole again
 
-# Ctrl-C: finishes the step, saves, prints how to go on.
+# Ctrl-C: finishes the step, saves, prints how to resume.
 for signal in INT TERM HUP; do
     case $signal in INT) code=130 ;; TERM) code=143 ;; *) code=129 ;; esac
     rm -rf "a b'c"
@@ -102,9 +102,9 @@ for signal in INT TERM HUP; do
     kill -$signal $pid
     wait $pid
     check "SIG$signal ends with status $code" ended $? $code
-    command=$(sed -n 's/.*go on with: //p' out)
+    command=$(sed -n 's/.*resume with: //p' out)
     (PATH="$bin:$PATH" && eval "${command#./} --set training.max_steps=1") >out 2>&1
-    check "SIG$signal: the printed command goes on" said 'nothing to do'
+    check "SIG$signal: the printed command resumes" said 'nothing to do'
 done
 
 # nohup and a shell's background jobs: what is ignored stays ignored
@@ -188,7 +188,7 @@ check "file times compile with the names of macOS" macos
 
 train cfg.json --run whole
 check "a run that is there is not overwritten" \
-    said 'whole: holds a trained run already; go on with --resume, start over with --fresh'
+    said 'whole: already holds a trained run; continue it with --resume, start over with --fresh'
 
 # --resume: what cannot change any more is refused before anything is done, the rest takes effect.
 fixed() { # KEY WAS VALUE...
@@ -260,7 +260,7 @@ check "--fresh gives the same run again" same_run whole fresh
 lone_model() { # converted, or trained elsewhere: it is not written over
     mkdir lone && cp fresh/config.json fresh/model.safetensors lone && cp -r lone lone2 || return 1
     for option in --threads=1 --resume; do
-        fails_with 1 "lone: holds a model, and no checkpoint to go on from; name another folder with --run" \
+        fails_with 1 "lone: holds a model but no checkpoint to resume from; name another folder with --run" \
             "$bin/train" cfg.json --run lone $option && diff -r lone lone2 || return 1
     done
     "$bin/train" cfg.json --run lone --fresh --set training.max_steps=1

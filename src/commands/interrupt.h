@@ -8,9 +8,9 @@
  * program with 128 + signal. A program that wants to stop in another way later replaces the handlers. */
 void interrupt_cleanly(const char *words);
 
-/* Calls `handler` for these signals. A system call that waits is resumed, or without `restart` ends
- * with EINTR. A signal that is ignored
- * already, as nohup ignores SIGHUP and a shell SIGINT for background jobs, stays ignored. */
+/* Calls `handler` for these signals. A blocked system call is resumed, or without `restart` fails with
+ * EINTR. A signal that is already ignored stays so: nohup ignores SIGHUP, a shell SIGINT for
+ * background jobs. */
 void interrupt_handle(void (*handler)(int number), bool restart);
 
 #endif

@@ -154,8 +154,8 @@ int main(int argc, char **argv) {
     parallel_start((int)session.arguments.threads);
     int status = 1;
     interrupt_cleanly(
-        "\ntrain: interrupted before the first step, nothing half-made is left; the same "
-        "command starts again");
+        "\ntrain: interrupted before the first step; no partial files are left, run the "
+        "same command again to restart");
     if (!run_session(&session, &status, &error)) {
         status = program_failed("train", &error);
         /* A refusal leaves no empty folder behind; one that holds something stays. */

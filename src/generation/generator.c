@@ -8,7 +8,7 @@
 
 enum { DEFAULT_BLOCK = 512 };
 
-/* A story that is being told. */
+/* One sample of the batch. */
 typedef struct Story {
     int64_t number;
     int32_t *ids; /* prompt and what follows */
@@ -23,13 +23,14 @@ typedef struct Generator {
     const Model *model;
     const GeneratorOptions *options;
     Tape tape;
-    Story *stories; /* the first `active` ones go on; story i has the i-th place in the caches */
+    Story
+        *stories; /* the first `active` ones are unfinished; story i is sequence i of the caches */
     int64_t active;
     int64_t length; /* tokens of each active story */
     int64_t window; /* where the window begins */
     int64_t cached; /* tokens up to here are in the caches */
     KeyValueCache *caches;
-    bool shared;     /* the stories are all alike still: one row stands for all of them */
+    bool shared;     /* before the first token all stories are the same: one row for all */
     int32_t *input;  /* (active, positions of a pass) */
     int32_t *starts; /* the same for document_mask, else NULL */
     real *last;      /* (active, d_model) hidden states of the last position */
@@ -42,7 +43,7 @@ int64_t generator_window(int64_t n, int64_t L) {
 
 /* ---- the caches ---- */
 
-/* Copies the filled part of one sequence's place in the caches to another's. */
+/* Copies the cached keys and values of one sequence to another. */
 static void copy_cache(const Generator *g, int64_t from, int64_t to) {
     const ModelConfig *c = &g->model->config;
     int64_t D = c->d_model / c->num_heads, filled = g->caches[0].length * D;

@@ -1,19 +1,19 @@
-/* Writing on: from a prompt, one token after the other.                              [handout §6]
+/* Autoregressive generation from a prompt.                                          [handout §6]
  *
- * The prompt goes through the model in one pass (a very long one in blocks), with matrix products;
- * each further token is one row, and attention finds the keys and values of what came before in a
- * cache. Several stories that begin with the same prompt are one batch: the weights, which set the
- * pace, are read once for all of them.
+ * The prompt goes through the model in one pass (a very long one in blocks of positions); each further
+ * token is a pass of one position, in which attention reads the keys and values of earlier positions
+ * from a cache. Several samples ("stories") of one prompt form a batch: reading the weights, which
+ * limits the speed, is shared by all of them.
  *
  * The model attends to at most context_length = L tokens. A sequence of n ≤ L tokens is seen whole.
  * When a token would be the (L + 1)th of the window, the window keeps its last ⌊L/2⌋ tokens, at
  * positions from 0 on, and takes the new one; so it always begins at
  *   0 for n ≤ L, else at ⌈(n − L) / s⌉ · s with s = L − ⌊L/2⌋,
- * which depends on n alone: how a prompt was cut up, or whether there is a cache, changes
- * nothing. With dynamic_ntk all tokens of a window are turned by the frequencies of its present
+ * which depends on n alone: neither the blocks of the prompt nor the cache change
+ * the result. With dynamic_ntk all tokens of a window are rotated by the frequencies of its present
  * length, as in evaluate and in one forward pass of transformers; past the original context each
  * further token therefore recomputes the window. (transformers' generate() with its cache leaves
- * the older keys as they were turned; with use_cache=False it agrees.) */
+ * the older keys as they were rotated; with use_cache=False it agrees.) */
 #ifndef TINYLM_GENERATION_GENERATOR_H
 #define TINYLM_GENERATION_GENERATOR_H
 
@@ -37,7 +37,7 @@ typedef struct GeneratorOptions {
      * (seed, RANDOM_SAMPLING, (i << 32) + n), so that a story does not depend on its neighbours. */
     uint64_t seed;
     SamplerConfig sampler;
-    const uint8_t *excluded; /* (vocab_size) 1 for rows that stand for no token; or NULL */
+    const uint8_t *excluded; /* (vocab_size) 1 for ids that are no token; or NULL */
     int64_t separator;       /* id between documents, for models with document_mask; −1: none */
     /* Called with each token, story by story; returning false ends that story. */
     bool (*token)(void *context, const GeneratedToken *token);
@@ -55,7 +55,7 @@ typedef struct GeneratorTimes {
     double prompt_seconds, seconds;
 } GeneratorTimes;
 
-/* What generate would refuse before its first token: an empty prompt, an id outside of the
+/* The errors that generate finds before its first token: an empty prompt, an id outside of the
  * vocabulary, settings out of range. */
 bool generate_check(const Model *model, const int32_t *prompt, int64_t count,
                     const GeneratorOptions *options, Error *error);

@@ -31,7 +31,7 @@ SamplerConfig sampler_config_default(void);
 /* Checks the ranges above; the error names the option. NaN is out of range. */
 bool sampler_config_check(const SamplerConfig *config, Error *error);
 
-/* An id that may be drawn, and its probability but for a common factor. */
+/* An id that may be drawn, and its unnormalized probability. */
 typedef struct Candidate {
     double weight;
     int32_t id;
@@ -47,9 +47,9 @@ typedef struct Sampler {
 void sampler_init(Sampler *sampler, const SamplerConfig *config, int64_t vocab_size);
 void sampler_free(Sampler *sampler);
 
-/* What an id must not be or has been; both arrays (vocab_size) of 0 and 1, or NULL. */
+/* Both arrays (vocab_size) of 0 and 1, or NULL. */
 typedef struct SamplerMasks {
-    const uint8_t *excluded; /* rows that stand for no token: never drawn */
+    const uint8_t *excluded; /* ids that are no token: never drawn */
     const uint8_t *occurred; /* ids the repetition penalty applies to */
 } SamplerMasks;
 

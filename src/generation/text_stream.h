@@ -1,6 +1,5 @@
-/* From the ids of one story to the text to be shown: only whole characters, up to a token that ends
- * a text or up to a stop text, which are not shown. Whatever might still turn out to be the
- * beginning of a stop text is held back until it cannot be one any more. */
+/* From generated ids to text: whole characters only, up to an end-of-text token or a stop text, which
+ * are not shown. A suffix that may be the beginning of a stop text is held back until that is decided. */
 #ifndef TINYLM_GENERATION_TEXT_STREAM_H
 #define TINYLM_GENERATION_TEXT_STREAM_H
 
@@ -25,8 +24,8 @@ void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint3
                       const char *const *stops, int stop_count);
 void text_stream_free(TextStream *stream);
 
-/* Tells a new stream the text before its ids, and returns how much of it can be shown: a character
- * that is not complete at its end waits for the first ids. */
+/* Gives a new stream the text that precedes its ids. Returns how many bytes of it can be shown: an
+ * incomplete character at its end waits for the first ids. */
 size_t text_stream_follow(TextStream *stream, const char *text, size_t length);
 
 /* Adds an id. The text that can be shown now belongs to the stream and is valid until the next

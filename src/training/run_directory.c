@@ -44,7 +44,7 @@ bool run_directory_lock(RunDirectory *run, Error *error) {
     run->lock = open(run->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (run->lock < 0)
         return error_set(error, "%s: cannot be opened: %s", run->path, strerror(errno));
-    /* EWOULDBLOCK alone: on a file system without locks, go on without */
+    /* EWOULDBLOCK alone: on a file system without locks, continue without */
     if (flock(run->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
         file_remove_stale(run->path);
         file_remove_stale(run->tokenizer);

@@ -134,7 +134,7 @@ static void print_measured(const Session *s, const Evaluation *v) {
 int report_result(const Session *s, const TrainerResult *result, int stop_signal) {
     report_end_line();
     if (result->stopped) {
-        printf("stopped after step %lld, everything is saved; go on with: ./train ",
+        printf("stopped after step %lld, everything is saved; resume with: ./train ",
                (long long)result->state.step);
         print_shell_word(s->run.config);
         printf(" --run ");
@@ -145,7 +145,7 @@ int report_result(const Session *s, const TrainerResult *result, int stop_signal
     }
     if (result->first_step == result->state.step && result->state.step > 0)
         printf(
-            "nothing to do: the run has its %lld steps already; raise training.max_steps to go on\n",
+            "nothing to do: the run already has all %lld steps; raise training.max_steps to continue\n",
             (long long)result->state.step);
     const Evaluation *v = &result->validation;
     double guessing = log((double)s->config->model.vocab_size);

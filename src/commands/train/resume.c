@@ -99,11 +99,11 @@ static void print_added_steps(const TrainConfig *config, const TrainConfig *befo
             (long long)rate->cosine_steps, rate->min, (long long)config->max_steps);
 }
 
-/* A damaged checkpoint: the message goes on with the one before it, if that is there. */
+/* A damaged checkpoint: the message also names the one before it, if there is one. */
 static bool name_previous(const RunDirectory *run, Error *error) {
     const Error reason = *error;
     if (!file_exists(run->previous_checkpoint)) return false;
-    return error_set(error, "%s; the one before it is %s: rename it to go on from there",
+    return error_set(error, "%s; the one before it is %s: rename it to resume from it",
                      reason.message, run->previous_checkpoint);
 }
 

@@ -64,13 +64,14 @@ bool session_open_run(Session *s, Error *error) {
                          "start a run there",
                          s->run.path);
     if (trained && !a->resume && !a->fresh)
-        return error_set(error,
-                         "%s: holds a trained run already; go on with --resume, start over with "
-                         "--fresh, or name another folder with --run",
-                         s->run.path);
+        return error_set(
+            error,
+            "%s: already holds a trained run; continue it with --resume, start over with "
+            "--fresh, or name another folder with --run",
+            s->run.path);
     if (has_model && !trained && !a->fresh)
         return error_set(error,
-                         "%s: holds a model, and no checkpoint to go on from; name another folder "
+                         "%s: holds a model but no checkpoint to resume from; name another folder "
                          "with --run (and start from this model with --init-from %s), or start "
                          "over with --fresh",
                          s->run.path, s->run.path);
