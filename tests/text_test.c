@@ -107,8 +107,7 @@ TEST(test_print) {
     free(text);
 }
 
-static void columns_on_a_terminal(void **state) {
-    (void)state;
+TEST(test_columns) {
     assert_int_equal(text_columns(""), 0);
     assert_int_equal(text_columns("cat \xc3\xa9"), 5);
     assert_int_equal(text_columns("\xe7\x8c\xab and \xe3\x81\x8b"), 9); /* two wide characters */
@@ -117,18 +116,5 @@ static void columns_on_a_terminal(void **state) {
 }
 
 int main(void) {
-<<<<<<< Updated upstream
     return run_all_tests(NULL, NULL);
-=======
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_on_a_terminal),
-        cmocka_unit_test(test_text_numbers),
-        cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_nearest_name),
-        cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_print),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
->>>>>>> Stashed changes
 }
