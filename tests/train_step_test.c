@@ -87,6 +87,7 @@ static const OptimizerConfig adamw = {OPTIMIZER_ADAMW, 0.9, 0.95, 1e-8, 0.1, 0};
 
 static TrainStepConfig step_config(int64_t rows) {
     return (TrainStepConfig){.optimizer = &adamw,
+                             .processors = 8,
                              .source = {fill, NULL},
                              .rows = rows,
                              .T = T,

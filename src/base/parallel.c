@@ -104,6 +104,10 @@ int parallel_threads(void) {
     return omp_get_max_threads();
 }
 
+void parallel_resize(int threads) {
+    omp_set_num_threads(threads);
+}
+
 /* Of this thread; 0: nothing said. */
 static _Thread_local int share = 0;
 

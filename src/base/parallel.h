@@ -21,6 +21,9 @@ int parallel_available(void);
 int parallel_start(int threads);
 /* The size of the team, as parallel_start set it. */
 int parallel_threads(void);
+/* Makes the team smaller for all that follows. (Regions of alternating sizes are slow: OpenMP ends the
+ * threads that a smaller team has no use for and starts them again for a larger one.) */
+void parallel_resize(int threads);
 
 /* How many threads may share an operation that the calling thread runs: outside of a parallel region
  * the team's size; inside, 1 or what the thread has been told with parallel_set_share. */

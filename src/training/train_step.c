@@ -23,11 +23,15 @@ static int64_t slice_for(const ModelConfig *model, int64_t rows, int64_t T, int 
 static TrainStep split_rows(Model *model, const TrainStepConfig *config, int threads) {
     int workers = threads < TRAIN_MOST_WORKERS ? threads : TRAIN_MOST_WORKERS;
     if (config->rows < workers) workers = (int)config->rows;
+    /* More threads than processors gain nothing, and waking them costs up to a third of a step. */
+    int useful = config->processors ? config->processors : parallel_available();
+    if (useful < workers) useful = workers;
+    if (useful > threads) useful = threads;
     return (TrainStep){.model = model,
                        .rows = config->rows,
                        .T = config->T,
                        .slice = slice_for(&model->config, config->rows, config->T, workers),
-                       .threads = threads,
+                       .threads = useful,
                        .workers = workers};
 }
 
@@ -94,6 +98,7 @@ TrainPlan train_step_plan(Model *model, const TrainStepConfig *config, int threa
 
 bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *config, Error *error) {
     *step = split_rows(model, config, parallel_threads());
+    parallel_resize(step->threads);
     step->source = config->source;
     step->separator = config->separator;
     step->grad_clip = config->grad_clip;

@@ -6,10 +6,10 @@
  * buffers are summed in a fixed order. That was the fastest of all arrangements measured, and a fixed
  * thread count gives the same bits every time. Gradient accumulation is nothing but more rows.
  *
- * The threads left over (more threads than rows, more than 16, or a round of slices in which some
- * workers have none) take parts of the operations of the others: in each round an operation is cut
- * into ⌈threads / busy workers⌉ parts. The limit of 16 bounds the memory, since a worker has a whole
- * gradient and a chunk of logits of its own: cs336 with 64 threads takes as much as with 16. */
+ * Threads left over (more threads than rows, more than 16, or a round of slices in which some workers
+ * have none) take parts of the workers' operations, as long as there are processors for them: in each
+ * round an operation is cut into ⌈threads / busy workers⌉ parts. The limit of 16 bounds the memory,
+ * since each worker has a whole gradient and a chunk of logits of its own. */
 #ifndef TINYLM_TRAINING_TRAIN_STEP_H
 #define TINYLM_TRAINING_TRAIN_STEP_H
 
@@ -49,12 +49,13 @@ typedef struct TrainStepConfig {
     int64_t rows, T, separator;
     double grad_clip;
     bool recompute, plain;
+    int processors; /* for tests: the number to assume; 0: parallel_available() */
 } TrainStepConfig;
 /* Plans without taking memory; `model` may be dry. */
 TrainPlan train_step_plan(Model *model, const TrainStepConfig *config, int threads);
 
-/* `model` must outlive it. Uses all threads of the team (base/parallel.h). Errors: T beyond what the model's
- * positions reach, memory for the moments. */
+/* `model` must outlive it. Reduces the team (base/parallel.h) to the threads that a step can use. Errors:
+ * T beyond what the model's positions reach, memory for the moments. */
 bool train_step_create(TrainStep *step, Model *model, const TrainStepConfig *config, Error *error);
 void train_step_free(TrainStep *step);
 
