@@ -49,8 +49,7 @@ static void round_trip(const ModelConfig *config, int format, int number) {
     model_file_free(&back);
 }
 
-static void test_round_trips(void **state) {
-    (void)state;
+TEST(test_round_trips) {
     int number = 0;
     for (int variant = 0; variant < 4; variant++)
         for (int format = 0; format < MODEL_FORMAT_COUNT; format++) {
@@ -63,8 +62,7 @@ static void test_round_trips(void **state) {
 }
 
 /* Row r of a head in half order is row 2r, or 2(r − D/2) + 1, in interleaved order. */
-static void test_row_order(void **state) {
-    (void)state;
+TEST(test_row_order) {
     ModelConfig config = small_config();
     config.num_kv_heads = 2;
     Model *model = small_model(&config);
@@ -87,8 +85,7 @@ static void test_row_order(void **state) {
     model_free(model);
 }
 
-static void test_scaling_survives(void **state) {
-    (void)state;
+TEST(test_scaling_survives) {
     static const RopeScaling scalings[] = {
         {.type = ROPE_SCALING_LINEAR, .factor = 2.5, .original_context = 24},
         {.type = ROPE_SCALING_DYNAMIC_NTK, .factor = 4, .original_context = 24},
@@ -164,8 +161,7 @@ static void write_keys(const char *path, const char *key, double value, bool yar
 }
 
 /* Keys of llama.cpp that our computation has no place for are refused, but for their usual value. */
-static void test_foreign_keys(void **state) {
-    (void)state;
+TEST(test_foreign_keys) {
     static const struct {
         const char *key;
         double usual, other;
@@ -198,8 +194,7 @@ static void test_foreign_keys(void **state) {
     refuse_reading(path, "is missing");
 }
 
-static void test_parts_of_a_split_file(void **state) {
-    (void)state;
+TEST(test_parts_of_a_split_file) {
     const char *path = scratch_path("part.gguf");
     Error error;
     GgufWriter *writer = gguf_writer_new();
@@ -218,8 +213,7 @@ static void test_parts_of_a_split_file(void **state) {
     }
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     for (int format = MODEL_HUGGINGFACE; format <= MODEL_LLAMA2C; format++) {
         ModelConfig config = small_config();
         config.norm = NORM_POST;
@@ -243,8 +237,7 @@ static void test_refusals(void **state) {
 }
 
 /* A directory that is there is not touched; nothing is left of a write that failed. */
-static void test_nothing_half_written(void **state) {
-    (void)state;
+TEST(test_nothing_half_written) {
     ModelConfig config = small_config();
     ModelFile file = small_file(&config, true);
     Error error = {""};
@@ -271,8 +264,7 @@ static void test_nothing_half_written(void **state) {
 
 /* ---- tokenizers ---- */
 
-static void test_tokenizer_travels(void **state) {
-    (void)state;
+TEST(test_tokenizer_travels) {
     ModelConfig config = small_config(); /* 270 rows, five of them without a token */
     ModelFile file = small_file(&config, true);
     for (int format = MODEL_TINYLM; format <= MODEL_GGUF; format++) {
@@ -291,8 +283,7 @@ static void test_tokenizer_travels(void **state) {
 }
 
 /* A token that begins texts and another one that ends them: Hugging Face and GGUF name both. */
-static void test_start_and_end_travel(void **state) {
-    (void)state;
+TEST(test_start_and_end_travel) {
     Error error;
     ModelConfig config = small_config();
     ModelFile file = small_file(&config, true);
@@ -322,8 +313,7 @@ static void test_start_and_end_travel(void **state) {
 }
 
 /* What llama2.c's `run` makes of a text is what our merges make of it, ids renumbered. */
-static void test_llama2c_ids(void **state) {
-    (void)state;
+TEST(test_llama2c_ids) {
     static const char *const texts[] = {
         "the",        "and the band",         "ababab",
         "aabb the\n", "caf\xc3\xa9 \xc3\xa8", "\xf0\x9f\x98\x80\xff\x80"};
@@ -360,8 +350,7 @@ static void test_llama2c_ids(void **state) {
 }
 
 /* Other special tokens than <|endoftext|> are no merges: `run` never makes them of a text. */
-static void test_llama2c_special(void **state) {
-    (void)state;
+TEST(test_llama2c_special) {
     ModelConfig config = small_config();
     ModelFile file = small_file(&config, true);
     Error error;
@@ -397,8 +386,7 @@ static void test_llama2c_special(void **state) {
 }
 
 /* Two models with different tokenizers in one folder keep one each. */
-static void test_llama2c_neighbours(void **state) {
-    (void)state;
+TEST(test_llama2c_neighbours) {
     ModelConfig config = small_config();
     Error error;
     assert_true(directory_create(scratch_path("two"), &error));
@@ -422,8 +410,7 @@ static void test_llama2c_neighbours(void **state) {
 }
 
 /* Decoding gives the text back, for any bytes. */
-static void test_llama2c_decoding(void **state) {
-    (void)state;
+TEST(test_llama2c_decoding) {
     const char *path = shared_path("data/models/tok512.bin");
     if (!path) skip();
     Error error = {""};
@@ -485,8 +472,7 @@ static const char *patched(const char *path, const char *text, size_t after, cha
 }
 
 /* A tokenizer that makes other ids of a text than ours would is not used. */
-static void test_foreign_gguf_tokenizers(void **state) {
-    (void)state;
+TEST(test_foreign_gguf_tokenizers) {
     static const struct {
         bool pieces;
         const char *text;
@@ -523,8 +509,7 @@ static void test_foreign_gguf_tokenizers(void **state) {
     model_file_free(&bpe);
 }
 
-static void test_half_gguf(void **state) {
-    (void)state;
+TEST(test_half_gguf) {
     ModelConfig config = small_config();
     ModelFile file = small_file(&config, false);
     Error error;
@@ -559,8 +544,7 @@ static void test_half_gguf(void **state) {
 
 /* A signal in the middle of a folder, of a file in it, or just before it has its name. What was there
  * before stays, and what is done is done. */
-static void test_interrupted_folder(void **state) {
-    (void)state;
+TEST(test_interrupted_folder) {
     const char *path = scratch_path("interrupted"), *beside = scratch_path("beside");
     Error error;
     assert_true(file_write(beside, "stays", 5, &error));
@@ -597,23 +581,5 @@ static void test_interrupted_folder(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_row_order),
-        cmocka_unit_test(test_scaling_survives),
-        cmocka_unit_test(test_foreign_keys),
-        cmocka_unit_test(test_parts_of_a_split_file),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_nothing_half_written),
-        cmocka_unit_test(test_tokenizer_travels),
-        cmocka_unit_test(test_start_and_end_travel),
-        cmocka_unit_test(test_llama2c_ids),
-        cmocka_unit_test(test_llama2c_special),
-        cmocka_unit_test(test_llama2c_neighbours),
-        cmocka_unit_test(test_llama2c_decoding),
-        cmocka_unit_test(test_half_gguf),
-        cmocka_unit_test(test_foreign_gguf_tokenizers),
-        cmocka_unit_test(test_interrupted_folder),
-    };
-    return cmocka_run_group_tests_name("model formats", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -25,8 +25,7 @@ static const char *make_file(int major, const char *header, size_t pad_to, const
     return path;
 }
 
-static void test_round_trip(void **state) {
-    (void)state;
+TEST(test_round_trip) {
     enum { COUNT = 20000 };
     static uint32_t ids[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) ids[i] = i * 2654435761U >> 16;
@@ -58,8 +57,7 @@ static void test_round_trip(void **state) {
     free(bytes);
 }
 
-static void test_empty(void **state) {
-    (void)state;
+TEST(test_empty) {
     NpyWriter writer;
     NpyArray array;
     Error error;
@@ -72,8 +70,7 @@ static void test_empty(void **state) {
 }
 
 /* Until it is committed a file is not there; an id that does not fit means it never is. */
-static void test_atomic(void **state) {
-    (void)state;
+TEST(test_atomic) {
     char *temporary = string_format("%s.tmp.%ld", scratch_path("atomic.npy"), (long)getpid());
     NpyWriter writer;
     Error error;
@@ -95,8 +92,7 @@ static void test_atomic(void **state) {
     free(temporary);
 }
 
-static void test_versions_and_spellings(void **state) {
-    (void)state;
+TEST(test_versions_and_spellings) {
     const char *headers[] = {
         "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }",
         "{'shape': (3,), 'fortran_order': False, 'descr': '<u2'}",
@@ -125,8 +121,7 @@ static void refuse(const char *path, const char *part_of_message) {
         fail_msg("'%s' should name the file and say '%s'", error.message, part_of_message);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(test_refusals) {
     uint16_t ids[4] = {1, 2, 3, 4};
     const char *good = "{'descr': '<u2', 'fortran_order': False, 'shape': (3,), }";
     static const struct {
@@ -178,10 +173,5 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_atomic),     cmocka_unit_test(test_versions_and_spellings),
-        cmocka_unit_test(test_refusals),
-    };
-    return cmocka_run_group_tests_name("npy", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }
