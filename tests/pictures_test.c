@@ -1,16 +1,12 @@
 /* Charts, heat maps and tables as files: well formed, of the right size, with the right colours in
  * the right places, and not written at all when there is nothing to show. */
+#include "helpers.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <stb_image.h>
 
 #include "base/error.h"
@@ -82,8 +78,7 @@ static void assert_ticks(const Ticks *ticks, const char *expected) {
     assert_string_equal(joined, expected);
 }
 
-static void ticks_are_round_numbers(void **state) {
-    (void)state;
+TEST(ticks_are_round_numbers) {
     Ticks ticks;
     ticks_linear(&ticks, (Range){0, 1000}, 8);
     assert_ticks(&ticks, "0 200 400 600 800 1000");
@@ -107,8 +102,7 @@ static void ticks_are_round_numbers(void **state) {
     assert_ticks(&ticks, "2.1 2.2 2.3 2.4 2.5 2.6");
 }
 
-static void ranges_of_awkward_data(void **state) {
-    (void)state;
+TEST(ranges_of_awkward_data) {
     Range range = RANGE_EMPTY;
     range_add(&range, NAN);
     range_add(&range, INFINITY);
@@ -140,8 +134,7 @@ static char *chart_text(const Chart *chart) {
     return content(path);
 }
 
-static void chart_is_well_formed_whatever_the_names(void **state) {
-    (void)state;
+TEST(chart_is_well_formed_whatever_the_names) {
     Error error;
     double y[] = {1, 2, 3};
     ChartSeries series[] = {{.name = "a<b> & \"c\" 'd'", .y = y, .count = 3, .points = true},
@@ -167,8 +160,7 @@ static void chart_is_well_formed_whatever_the_names(void **state) {
     free(text);
 }
 
-static void chart_has_gaps_where_values_are_missing(void **state) {
-    (void)state;
+TEST(chart_has_gaps_where_values_are_missing) {
     double y[] = {1, 2, NAN, 4, INFINITY, 6, 7, -1, 9};
     ChartSeries series = {.name = "s", .y = y, .count = 9};
     Chart chart = {.series = &series, .series_count = 1};
@@ -185,8 +177,7 @@ static void chart_has_gaps_where_values_are_missing(void **state) {
     free(text);
 }
 
-static void chart_points_are_where_they_belong(void **state) {
-    (void)state;
+TEST(chart_points_are_where_they_belong) {
     double x[] = {0, 10}, y[] = {0, 1};
     ChartSeries series = {.name = "s", .x = x, .y = y, .count = 2, .points = true};
     Chart chart = {.series = &series, .series_count = 1, .width = 500, .height = 300};
@@ -203,8 +194,7 @@ static void chart_points_are_where_they_belong(void **state) {
     free(text);
 }
 
-static void chart_thins_long_series_but_keeps_the_peaks(void **state) {
-    (void)state;
+TEST(chart_thins_long_series_but_keeps_the_peaks) {
     int64_t count = 200000;
     double *y = allocate_zeroed(count, sizeof *y);
     y[123456] = 1;
@@ -219,8 +209,7 @@ static void chart_thins_long_series_but_keeps_the_peaks(void **state) {
     free(y);
 }
 
-static void chart_of_huge_and_constant_values(void **state) {
-    (void)state;
+TEST(chart_of_huge_and_constant_values) {
     Error error;
     double values[][3] = {
         {1.7e308, -1.7e308, 0}, {5, 5, 5}, {0, 0, 0}, {1e-310, 2e-310, 0}, {1e300, 1e300, 1e300}};
@@ -238,8 +227,7 @@ static void chart_of_huge_and_constant_values(void **state) {
     }
 }
 
-static void nothing_to_draw_is_an_error_and_no_file(void **state) {
-    (void)state;
+TEST(nothing_to_draw_is_an_error_and_no_file) {
     Error error;
     double y[] = {NAN, -INFINITY}, negative[] = {-1, -2};
     ChartSeries series[] = {{.name = "s", .y = y, .count = 2}, {.name = "t", .y = y, .count = 0}};
@@ -265,8 +253,7 @@ static void nothing_to_draw_is_an_error_and_no_file(void **state) {
     assert_false(svg_chart_write(in_folder("missing/chart.svg"), &chart, 1, &error));
 }
 
-static void bars_stand_on_zero(void **state) {
-    (void)state;
+TEST(bars_stand_on_zero) {
     Error error;
     char *groups[] = {"one & two", "three", "four"};
     const ChartSeries series[] = {{.name = "1\xc3\x97", .y = (double[]){1, 2, 0.5}, .count = 3},
@@ -303,8 +290,7 @@ static void bars_stand_on_zero(void **state) {
     free(text);
 }
 
-static void same_chart_gives_same_bytes(void **state) {
-    (void)state;
+TEST(same_chart_gives_same_bytes) {
     double y[] = {3, 1, 4, 1, 5};
     ChartSeries series = {.name = "s", .y = y, .count = 5};
     Chart chart = {.title = "t", .series = &series, .series_count = 1};
@@ -328,8 +314,7 @@ static bool draw_log(const char *rows, Error *error) {
     return loss_chart_from_log(path, "tiny", in_folder("loss.svg"), error);
 }
 
-static void loss_chart_reads_a_log(void **state) {
-    (void)state;
+TEST(loss_chart_reads_a_log) {
     Error error;
     assert_true(draw_log("1,64,0.1,0.001,8.3,8.2,1,640\n"
                          "10,640,1.0,0.01,5.5,,2,640\n"
@@ -349,8 +334,7 @@ static void loss_chart_reads_a_log(void **state) {
     assert_int_equal(remove(in_folder("loss.svg")), 0);
 }
 
-static void loss_chart_refuses_what_is_no_log(void **state) {
-    (void)state;
+TEST(loss_chart_refuses_what_is_no_log) {
     Error error;
     const char *svg = in_folder("loss.svg");
     assert_false(draw_log("", &error));
@@ -432,8 +416,7 @@ static Image map_image(const HeatMap *map) {
 
 static const Color grey = {190, 190, 190};
 
-static void heat_map_puts_colours_into_cells(void **state) {
-    (void)state;
+TEST(heat_map_puts_colours_into_cells) {
     double values[] = {0, 1, 2, NAN, 4, 2};
     HeatMap map = {.title = "t", .rows = 2, .columns = 3, .values = values, .panel_count = 1};
     Image image = map_image(&map);
@@ -452,8 +435,7 @@ static void heat_map_puts_colours_into_cells(void **state) {
     stbi_image_free(image.pixels);
 }
 
-static void diverging_colours_are_white_at_zero(void **state) {
-    (void)state;
+TEST(diverging_colours_are_white_at_zero) {
     Color low = heat_color(HEAT_DIVERGING, 0), high = heat_color(HEAT_DIVERGING, 1);
     Color zero = heat_color(HEAT_DIVERGING, 0.5);
     assert_true(low.blue > 2 * low.red && high.red > 2 * high.blue);
@@ -477,8 +459,7 @@ static void diverging_colours_are_white_at_zero(void **state) {
 }
 
 /* A weak head beside a strong one: each has all the colours, and a bar of its own. */
-static void panels_with_scales_of_their_own(void **state) {
-    (void)state;
+TEST(panels_with_scales_of_their_own) {
     double values[] = {0, -0.125, 0, -1000};
     HeatMap map = {.colors = HEAT_DIVERGING,
                    .scale_per_panel = true,
@@ -504,8 +485,7 @@ static void panels_with_scales_of_their_own(void **state) {
     free(svg);
 }
 
-static void constant_tiny_and_huge_matrices(void **state) {
-    (void)state;
+TEST(constant_tiny_and_huge_matrices) {
     double one[] = {3.5}, same[] = {2, 2, 2, 2}, none[] = {NAN, NAN, INFINITY, -INFINITY};
     double huge[] = {-1.7e308, 1.7e308, 0, 1};
     struct {
@@ -526,8 +506,7 @@ static void constant_tiny_and_huge_matrices(void **state) {
     }
 }
 
-static void pictures_have_a_sensible_size(void **state) {
-    (void)state;
+TEST(pictures_have_a_sensible_size) {
     static const int64_t shapes[][2] = {{2, 2},     {8, 8},      {64, 64},  {256, 256}, {256, 64},
                                         {1024, 64}, {5000, 128}, {1, 3000}, {300, 1},   {999, 999}};
     for (int i = 0; i < 10; i++) {
@@ -551,8 +530,7 @@ static void pictures_have_a_sensible_size(void **state) {
     }
 }
 
-static void long_matrices_are_averaged(void **state) {
-    (void)state;
+TEST(long_matrices_are_averaged) {
     /* 0 and 1 in turn down the rows: averaged, the middle colour everywhere */
     int64_t rows = 2880; /* blocks of 4 */
     double *values = allocate(rows, sizeof *values);
@@ -564,8 +542,7 @@ static void long_matrices_are_averaged(void **state) {
     free(values);
 }
 
-static void panels_share_axes_and_colour_bar(void **state) {
-    (void)state;
+TEST(panels_share_axes_and_colour_bar) {
     double values[5 * 4];
     for (int i = 0; i < 20; i++) values[i] = i < 4 ? 0 : i < 8 || i >= 16 ? 1 : NAN;
     char *titles[] = {"a", "b", "c", "d", "e"};
@@ -605,8 +582,7 @@ static void panels_share_axes_and_colour_bar(void **state) {
 
 /* ---- tables ---- */
 
-static void tables_keep_the_numbers(void **state) {
-    (void)state;
+TEST(tables_keep_the_numbers) {
     Error error;
     const double values[3][2] = {{1, -2e-7}, {NAN, 1.0 / 3}, {0.1, 1e300}};
     const char *names[] = {"a,b", "say \"x\"", "c"};
@@ -641,27 +617,5 @@ static void tables_keep_the_numbers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_round_numbers),
-        cmocka_unit_test(ranges_of_awkward_data),
-        cmocka_unit_test(chart_is_well_formed_whatever_the_names),
-        cmocka_unit_test(chart_has_gaps_where_values_are_missing),
-        cmocka_unit_test(chart_points_are_where_they_belong),
-        cmocka_unit_test(chart_thins_long_series_but_keeps_the_peaks),
-        cmocka_unit_test(chart_of_huge_and_constant_values),
-        cmocka_unit_test(nothing_to_draw_is_an_error_and_no_file),
-        cmocka_unit_test(bars_stand_on_zero),
-        cmocka_unit_test(same_chart_gives_same_bytes),
-        cmocka_unit_test(loss_chart_reads_a_log),
-        cmocka_unit_test(loss_chart_refuses_what_is_no_log),
-        cmocka_unit_test(heat_map_puts_colours_into_cells),
-        cmocka_unit_test(diverging_colours_are_white_at_zero),
-        cmocka_unit_test(panels_with_scales_of_their_own),
-        cmocka_unit_test(constant_tiny_and_huge_matrices),
-        cmocka_unit_test(pictures_have_a_sensible_size),
-        cmocka_unit_test(long_matrices_are_averaged),
-        cmocka_unit_test(panels_share_axes_and_colour_bar),
-        cmocka_unit_test(tables_keep_the_numbers),
-    };
-    return cmocka_run_group_tests(tests, folder_create, folder_remove);
+    return run_all_tests(folder_create, folder_remove);
 }
