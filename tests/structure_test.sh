@@ -14,8 +14,8 @@ definitions=tensor/plain/plain.h
 # the config reads its position keys with the tables, which are made from the config.
 known="model/transformer:model/block model/model_config:model/position_tables"
 # Lines: of a file, of the core (the tops of the rooms and tensor/plain/), of all. The limits are what has been
-# reached; the goals are 450, 9,000 and 18,000.
-file_lines=480 core_lines=17200 all_lines=25500
+# reached; the goals are 9,000 and 18,000 for the last two.
+file_lines=450 core_lines=16900 all_lines=25500
 
 # One line for each include of a file of ours: who, whom.
 sources=$(find . -name '*.[ch]' | sed 's|^\./||' | sort)
