@@ -121,12 +121,11 @@ TEST(test_values) {
 TEST(test_contradictions) {
     refuse_set(
         SMALL, "model.num_heads=5",
-        " with --set model.num_heads=5: model.num_heads is 5; it must divide model.d_model (32) "
-        "without a rest");
+        " with --set model.num_heads=5: model.num_heads is 5; it must divide model.d_model (32)");
     refuse(CONFIG("", ", \"num_kv_heads\": 3", ""),
-           ": model.num_kv_heads is 3; it must divide model.num_heads (4) without a rest");
+           ": model.num_kv_heads is 3; it must divide model.num_heads (4)");
     refuse(CONFIG("", ", \"num_kv_heads\": 8", ""),
-           ": model.num_kv_heads is 8; it must divide model.num_heads (4) without a rest");
+           ": model.num_kv_heads is 8; it must divide model.num_heads (4)");
     refuse_set(SMALL, "model.d_model=12",
                ": model.d_model is 12 and model.num_heads 4, which makes "
                "heads of 3 elements; rope turns them in pairs and needs an even number");
@@ -144,8 +143,8 @@ TEST(test_contradictions) {
         ": data.valid has 1 entries and data.train has 2; they are pairs (null stands for no file)");
     refuse(CONFIG(", \"tokenizer\": {\"vocab_size\": 257, \"special_tokens\": [\"<a>\", \"<b>\"]}",
                   "", ""),
-           ": tokenizer.vocab_size is 257; it must be at least 258, the 256 bytes and the special "
-           "tokens");
+           ": tokenizer.vocab_size is 257; it must be at least the number of bytes and special "
+           "tokens (258)");
     refuse(
         CONFIG(
             ", \"tokenizer\": {\"vocab_size\": 300, \"special_tokens\": [\"<a>\", \"b\", \"<a>\"]}",
@@ -189,10 +188,10 @@ TEST(test_tasks) {
     assert_int_equal(c->model.vocab_size, 64);
     train_config_free(c);
     refuse(TASK("\"task\": \"copy\", \"length\": 8", ", \"vocab_size\": 33"),
-           ": model.vocab_size is 33; it must be at least 34 (data.symbols, the separator and the "
-           "padding)");
+           ": model.vocab_size is 33; it must be at least data.symbols + 2, for separator and "
+           "padding (34)");
     refuse(TASK("\"task\": \"sort\", \"length\": 9", ""),
-           ": data.length is 9; twice that must fit into model.context_length (16)");
+           ": data.length is 9; it must not be above model.context_length / 2 (8)");
     refuse(
         TASK("\"task\": \"srot\"", ""),
         ": data.task is \"srot\"; it must be \"none\", \"copy\", \"reverse\" or \"sort\"; did you mean "

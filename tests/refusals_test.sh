@@ -90,7 +90,7 @@ values() {
         set_refuses training.batch_size=-1 'training.batch_size is -1; it must be a whole number from 1 to 16777216' &&
         set_refuses training.learning_rate.max=1e30 'training.learning_rate.max is 1e+30; it must be a number in [0, 1e6]' &&
         set_refuses model.norm=prepost 'model.norm is "prepost"; it must be "pre", "post" or "none"' &&
-        set_refuses model.num_heads=3 'model.num_heads is 3; it must divide model.d_model (16) without a rest' &&
+        set_refuses model.num_heads=3 'model.num_heads is 3; it must divide model.d_model (16)' &&
         train_refuses 'model.vocab_size is 100, but the tokenizer has 300 tokens; raise it or leave it out' --set model.vocab_size=100 &&
         train_refuses 'tiny.json: model.d_model is 6 and model.num_heads 2, which makes heads of 3 elements; rope turns them in pairs and needs an even number' --set model.d_model=6 &&
         train_refuses '--set training: must be KEY=VALUE, as in training.max_steps=50' --set training

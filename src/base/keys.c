@@ -32,6 +32,14 @@ bool keys_error(KeysReader *reader, const char *path, const char *format, ...) {
     return error_set(reader->error, "%s: %s", reader->file, text);
 }
 
+bool keys_require(KeysReader *reader, bool holds, const char *path, int64_t value,
+                  const char *relation, int64_t bound) {
+    if (!holds)
+        keys_error(reader, path, "%s is %" PRId64 "; it must %s (%" PRId64 ")", path, value,
+                   relation, bound);
+    return !reader->failed;
+}
+
 /* "object.key", to be freed. */
 static char *join(const char *path, const char *name) {
     return string_format("%s%s%s", path, *path ? "." : "", name);

@@ -92,6 +92,11 @@ void keys_print(FILE *stream, const Key *keys, const char *path);
 bool keys_error(KeysReader *reader, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A condition between whole numbers: unless it holds, fails with "path is VALUE; it must RELATION (BOUND)",
+ * as in "model.num_heads is 5; it must divide model.d_model (32)". False when the reader has failed. */
+bool keys_require(KeysReader *reader, bool holds, const char *path, int64_t value,
+                  const char *relation, int64_t bound);
+
 /* Applies "a.b.c=value" to a tree before it is read: the value is JSON, or else a plain string, and
  * replaces what was there. Missing objects on the way are created. Setting a key named "type" first
  * removes its siblings, which belong to the old type. Errors: no '=', an empty key, a way through

@@ -97,32 +97,22 @@ static bool check_rope(const ModelConfig *config, KeysReader *reader) {
 
 static bool check_position(const ModelConfig *config, KeysReader *reader) {
     const PositionConfig *position = &config->position;
+    const char *path = "model.position.max_distance";
+    int64_t distance = position->max_distance, half = position->buckets / 2;
     if (position->type == POSITION_ROPE) return check_rope(config, reader);
-    if (position->type == POSITION_T5 && position->max_distance <= position->buckets / 2)
-        return keys_error(reader, "model.position.max_distance",
-                          "model.position.max_distance is %" PRId64
-                          "; it must be above buckets / 2 (%" PRId64 ")",
-                          position->max_distance, position->buckets / 2);
-    if (position->type == POSITION_WINDOW && position->max_distance < config->context_length)
-        return keys_error(reader, "model.position.max_distance",
-                          "model.position.max_distance is %" PRId64
-                          "; it must be at least model.context_length (%" PRId64
-                          "), since the table has no longer distances",
-                          position->max_distance, config->context_length);
-    return true;
+    if (position->type == POSITION_T5)
+        return keys_require(reader, distance > half, path, distance, "be above buckets / 2", half);
+    return position->type != POSITION_WINDOW ||
+           keys_require(reader, distance >= config->context_length, path, distance,
+                        "be at least model.context_length", config->context_length);
 }
 
 bool model_config_check(const ModelConfig *config, KeysReader *reader) {
     if (reader->failed) return false;
-    if (config->d_model % config->num_heads != 0)
-        return keys_error(reader, "model.num_heads",
-                          "model.num_heads is %" PRId64 "; it must divide model.d_model (%" PRId64
-                          ") without a rest",
-                          config->num_heads, config->d_model);
-    if (config->num_heads % config->num_kv_heads != 0)
-        return keys_error(reader, "model.num_kv_heads",
-                          "model.num_kv_heads is %" PRId64
-                          "; it must divide model.num_heads (%" PRId64 ") without a rest",
-                          config->num_kv_heads, config->num_heads);
-    return check_position(config, reader);
+    int64_t heads = config->num_heads, kv_heads = config->num_kv_heads;
+    return keys_require(reader, config->d_model % heads == 0, "model.num_heads", heads,
+                        "divide model.d_model", config->d_model) &&
+           keys_require(reader, heads % kv_heads == 0, "model.num_kv_heads", kv_heads,
+                        "divide model.num_heads", heads) &&
+           check_position(config, reader);
 }

@@ -229,10 +229,8 @@ static bool check_tokenizer(const TokenizerConfig *tokenizer, KeysReader *reader
                           path);
     if (tokenizer->load || given >= smallest) return true;
     if (!given) return keys_error(reader, path, "%s is missing; it has no default", path);
-    return keys_error(reader, path,
-                      "%s is %" PRId64 "; it must be at least %" PRId64
-                      ", the 256 bytes and the special tokens",
-                      path, given, smallest);
+    return keys_require(reader, false, path, given,
+                        "be at least the number of bytes and special tokens", smallest);
 }
 
 static bool check_learning_rate(const ScheduleConfig *rate, KeysReader *reader) {
@@ -241,12 +239,9 @@ static bool check_learning_rate(const ScheduleConfig *rate, KeysReader *reader) 
         return keys_error(reader, "training.learning_rate.min",
                           "training.learning_rate.min is %g; it must not be above max (%g)",
                           rate->min, rate->max);
-    if (rate->warmup_steps > rate->cosine_steps)
-        return keys_error(reader, "training.learning_rate.warmup_steps",
-                          "training.learning_rate.warmup_steps is %" PRId64
-                          "; it must not be above cosine_steps (%" PRId64 ")",
-                          rate->warmup_steps, rate->cosine_steps);
-    return true;
+    return keys_require(reader, rate->warmup_steps <= rate->cosine_steps,
+                        "training.learning_rate.warmup_steps", rate->warmup_steps,
+                        "not be above cosine_steps", rate->cosine_steps);
 }
 
 /* Sets the vocabulary of a task, or checks the size given against it. How many tokens a tokenizer has is
@@ -262,22 +257,16 @@ static bool resolve_vocabulary(TrainConfig *config, KeysReader *reader) {
         return keys_error(reader, "model.vocab_size",
                           "model.vocab_size is missing; without a tokenizer it must be given");
     }
-    if (given > 0 && given < needed)
-        return keys_error(reader, "model.vocab_size",
-                          "model.vocab_size is %" PRId64 "; it must be at least %" PRId64
-                          " (data.symbols, the separator and the padding)",
-                          given, needed);
     if (given == 0) config->model.vocab_size = needed;
-    return true;
+    return keys_require(reader, given == 0 || given >= needed, "model.vocab_size", given,
+                        "be at least data.symbols + 2, for separator and padding", needed);
 }
 
 static bool check_task(const TrainConfig *config, KeysReader *reader) {
-    if (config->data.task != TASK_NONE &&
-        2 * config->data.task_length > config->model.context_length)
-        return keys_error(reader, "data.length",
-                          "data.length is %" PRId64
-                          "; twice that must fit into model.context_length (%" PRId64 ")",
-                          config->data.task_length, config->model.context_length);
+    int64_t length = config->data.task_length, most = config->model.context_length / 2;
+    if (!keys_require(reader, config->data.task == TASK_NONE || length <= most, "data.length",
+                      length, "not be above model.context_length / 2", most))
+        return false;
     if (config->model.document_mask && config->tokenizer.special_tokens.count == 0)
         return keys_error(
             reader, "model.document_mask",
