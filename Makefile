@@ -95,11 +95,11 @@ test: all $(TESTS)
 	tests/run.sh $(sort $(wildcard tests/*_test.sh)) $(TESTS)
 
 # A corpus of our own, when there is no TinyStories: 20 MB of little stories, and other ones to
-# validate on. The program needs none of the libraries, and no object that depends on the flags.
-TALES := $(wildcard data/tales/*.c) $(addprefix src/base/,error.c file.c printable.c random.c)
+# validate on. The program needs one library, utf8proc, and no object that depends on the flags.
+TALES := $(wildcard data/tales/*.c) $(addprefix src/base/,error.c file.c printable.c random.c text.c)
 $(BUILD)/make_tales: $(TALES) $(wildcard data/tales/*.h src/base/*.h)
 	@mkdir -p $(BUILD)
-	$(CC) -std=gnu11 -g -O2 $(WARN) $(WERROR) $(SANITIZE) -Isrc $(TALES) -lm -o $@
+	$(CC) -std=gnu11 -g -O2 $(WARN) $(WERROR) $(SANITIZE) -Isrc $(TALES) -lutf8proc -lm -o $@
 data: data/tales/train.txt data/tales/valid.txt
 data/tales/train.txt: $(BUILD)/make_tales data/tales/tales.grammar
 	$< --seed 1 --size 20MB --output $@
