@@ -479,7 +479,6 @@ TEST(test_foreign_gguf_tokenizers) {
         size_t after; /* a key is followed by its type in four bytes, then by its value */
         char byte;
     } cases[] = {
-        {false, "tokenizer.ggml.add_bos_token", 28 + 4, 1},
         {false, "tokenizer.ggml.pre", 18 + 4 + 8, 'x'},
         {true, "tokenizer.ggml.add_bos_token", 28 + 4, 0},
         {true, "tokenizer.ggml.add_space_prefix", 31 + 4, 0},
@@ -507,6 +506,37 @@ TEST(test_foreign_gguf_tokenizers) {
     }
     model_file_free(&pieces);
     model_file_free(&bpe);
+}
+
+/* A tokenizer that puts BOS first does so from GGUF too. */
+TEST(test_gguf_with_bos) {
+    ModelConfig config = small_config();
+    ModelFile file = small_file(&config, true);
+    write_model(&file, MODEL_GGUF, scratch_path("plain.gguf"));
+    ModelFile begun =
+        read_model(patched(scratch_path("plain.gguf"), "tokenizer.ggml.add_bos_token", 28 + 4, 1));
+    assert_int_equal(begun.tokenizer.bpe->begin, model_tokenizer_start(&file.tokenizer));
+    uint32_t *ids;
+    size_t count;
+    Error error;
+    assert_true(
+        model_tokenizer_encode(&begun.tokenizer, (const uint8_t *)"a", 1, &ids, &count, &error));
+    assert_int_equal(count, 2);
+    assert_int_equal(ids[0], begun.tokenizer.bpe->begin);
+    free(ids);
+    /* a split that llama.cpp has under another name, and one that it has not */
+    begun.tokenizer.bpe->pretokenizer = &pretokenizers[PRETOKENIZER_DIGITS];
+    write_model(&begun, MODEL_GGUF, scratch_path("digits.gguf"));
+    ModelFile again = read_model(scratch_path("digits.gguf"));
+    assert_true(tokenizer_fingerprint(again.tokenizer.bpe) ==
+                tokenizer_fingerprint(begun.tokenizer.bpe));
+    begun.tokenizer.bpe->pretokenizer = &pretokenizers[PRETOKENIZER_CL100K];
+    assert_false(model_file_write(&begun, model_formats[MODEL_GGUF], scratch_path("none.gguf"),
+                                  false, &error));
+    assert_non_null(strstr(error.message, "cl100k"));
+    model_file_free(&again);
+    model_file_free(&begun);
+    model_file_free(&file);
 }
 
 TEST(test_half_gguf) {

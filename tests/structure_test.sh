@@ -15,7 +15,7 @@ definitions=tensor/plain/plain.h
 known="model/transformer:model/block model/model_config:model/position_tables"
 # Lines: of a file, of the core (the tops of the rooms and tensor/plain/), of all. The limits are what has been
 # reached; the goals are 9,000 and 18,000 for the last two.
-file_lines=450 core_lines=16900 all_lines=25500
+file_lines=450 core_lines=16900 all_lines=25650
 
 # One line for each include of a file of ours: who, whom.
 sources=$(find . -name '*.[ch]' | sed 's|^\./||' | sort)

@@ -12,11 +12,12 @@ import tempfile
 import unicodedata
 
 import tiktoken
-from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, processors, trainers
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "scripts"))
 from byte_level import byte_alphabet
 
+BOS = "<|begin_of_text|>"
 WALL = "<|wall|>"
 SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|" + SPACES)
@@ -102,10 +103,17 @@ def main():
         peer = train(strings, pre_tokenizer, whole)
         ranks = dict(peer.get_vocab())
         wall = len(ranks)
-        peer.add_special_tokens([AddedToken(WALL, normalized=False)])
+        peer.add_special_tokens([AddedToken(WALL, normalized=False), AddedToken(BOS, normalized=False)])
+        if whole:  # as Llama 3's
+            peer.post_processor = processors.Sequence([
+                processors.ByteLevel(trim_offsets=False),
+                processors.TemplateProcessing(single=f"{BOS} $A", pair=f"{BOS} $A {BOS}:1 $B:1",
+                                              special_tokens=[(BOS, wall + 1)])])
         path = f"{folder.name}/{name}.json"
         peer.save(path)
         theirs = [encoding.ids for encoding in peer.encode_batch(strings)]
+        # ours has all strings in one text
+        theirs = theirs[:1] + [ids[whole:] for ids in theirs[1:]]
         check(f"tokenizer.json, {name}", strings, encode(path, joined, wall), theirs)
         check("the same, as a stream", strings, encode(path, joined, wall, stdin=True), theirs)
         for kind, pattern in patterns.items():

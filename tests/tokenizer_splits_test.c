@@ -85,6 +85,11 @@ static Tokenizer *sample(int kind, bool whole) {
     Tokenizer *tokenizer = train_on_text("12 12 12  12 a a ab ab ab 'S 'S !\n !\n", 12, NULL, 0);
     tokenizer->pretokenizer = &pretokenizers[kind];
     tokenizer->whole_tokens = whole;
+    Error error;
+    if (whole) { /* as Llama 3 */
+        assert_true(tokenizer_add_special(tokenizer, "<BOS>", &error));
+        tokenizer->begin = (uint32_t)tokenizer_special_id(tokenizer, "<BOS>");
+    }
     return tokenizer;
 }
 
@@ -114,7 +119,7 @@ static void test_streamed(void **state) {
     static const char text[] = "12  12\n\n  ab !\n\n /'S ab12 ABab\n   ";
     Error error;
     for (int k = 0; k < PRETOKENIZERS; k++) {
-        Tokenizer *tokenizer = sample(k, false);
+        Tokenizer *tokenizer = sample(k, k % 2);
         uint32_t *ids;
         size_t count, length = strlen(text);
         assert_true(

@@ -100,6 +100,10 @@ bool encode_file(const Tokenizer *tokenizer, const char *path, size_t chunk_byte
                .room = PTHREAD_COND_INITIALIZER,
                .slot_count = 4 * parallel_threads()};
     job.slots = allocate_zeroed((unsigned long long)job.slot_count, sizeof *job.slots);
+    if (tokenizer->begin != TOKEN_NONE) {
+        job.stopped = !sink(context, &tokenizer->begin, 1, &job.error);
+        job.tokens = 1;
+    }
 #pragma omp parallel
     {
         Encoder *encoder = encoder_new(tokenizer);

@@ -142,6 +142,7 @@ bool tokenizer_encode(const Tokenizer *tokenizer, const uint8_t *text, size_t le
     Encoder *encoder = encoder_new(tokenizer);
     IdList list = {0};
     id_list_reserve(&list, 1); /* never NULL, also for an empty text */
+    if (tokenizer->begin != TOKEN_NONE) id_list_push(&list, tokenizer->begin);
     bool done = encoder_encode(encoder, text, length, &list, error);
     encoder_free(encoder);
     if (!done) {

@@ -11,6 +11,7 @@ struct StreamEncoder {
     Encoder *encoder;
     uint8_t *buffer; /* bytes whose ids are not certain yet */
     size_t length, capacity;
+    bool begun;      /* the tokenizer's first token is out */
     size_t next_try; /* with fewer bytes than this nothing new is looked for */
     /* A pre-token longer than the buffer: part of it is encoded and gone already. */
     bool inside;
@@ -111,8 +112,11 @@ static bool advance_plain(StreamEncoder *stream, const uint8_t *text, const uint
 /* Encodes as much of the buffer as is certain and removes it. */
 static bool advance(StreamEncoder *stream, bool final, IdList *out, Error *error) {
     const uint8_t *text = stream->buffer, *end = text + stream->length;
-    const SpecialTokens *specials = &stream->encoder->tokenizer->specials;
+    const Tokenizer *tokenizer = stream->encoder->tokenizer;
+    const SpecialTokens *specials = &tokenizer->specials;
     size_t longest = specials->longest, used = 0;
+    if (!stream->begun && tokenizer->begin != TOKEN_NONE) id_list_push(out, tokenizer->begin);
+    stream->begun = true;
     while (text < end) {
         const SpecialToken *special = NULL;
         const uint8_t *wall = special_tokens_find(specials, text, end, &special);
@@ -152,6 +156,6 @@ bool stream_encoder_feed(StreamEncoder *stream, const uint8_t *bytes, size_t len
 bool stream_encoder_finish(StreamEncoder *stream, IdList *out, Error *error) {
     bool done = advance(stream, true, out, error);
     stream->length = stream->next_try = stream->run = 0;
-    stream->inside = false;
+    stream->inside = stream->begun = false;
     return done;
 }

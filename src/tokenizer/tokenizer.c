@@ -10,6 +10,7 @@
 Tokenizer *tokenizer_new(void) {
     unicode_start();
     Tokenizer *tokenizer = allocate_zeroed(1, sizeof *tokenizer);
+    tokenizer->begin = TOKEN_NONE;
     tokenizer->pretokenizer = &pretokenizers[PRETOKENIZER_GPT2];
     byte_map_init(&tokenizer->names);
     byte_map_init(&tokenizer->pairs);
@@ -197,5 +198,6 @@ uint64_t tokenizer_fingerprint(const Tokenizer *tokenizer) {
     hash = hash_word(hash, specials);
     bool listed = tokenizer->one_place && !tokenizer->rank_files;
     hash = hash_word(hash, (uint64_t)(tokenizer->pretokenizer - pretokenizers));
+    hash = hash_word(hash, tokenizer->begin);
     return hash_word(hash, 4 * listed + 2 * tokenizer->rank_files + tokenizer->whole_tokens);
 }

@@ -36,6 +36,8 @@ typedef struct Tokenizer {
     SpecialTokens specials;
     /* How text is split before merging; GPT-2's way if nothing else is set. */
     const Pretokenizer *pretokenizer;
+    uint32_t
+        begin; /* the special token put before every text (Llama 3's BOS); TOKEN_NONE: none is */
     /* Each step merges only the leftmost pair of the lowest rank, as tiktoken, Hugging Face's
      * tokenizers and llama.cpp do; otherwise all pairs of the lowest rank at once. The results differ
      * only if some merge makes a part of a merge of lower rank, which no trained list has. */

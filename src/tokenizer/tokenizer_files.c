@@ -101,7 +101,8 @@ bool tokenizer_save(const Tokenizer *tokenizer, const char *directory, Error *er
     bool done =
         spelling_make(&spelling, tokenizer, directory, error) && directory_create(directory, error);
     /* Only tokenizer.json can tell another split than GPT-2's. */
-    bool gpt2 = tokenizer->pretokenizer->length == pretoken_length && !tokenizer->whole_tokens;
+    bool gpt2 = tokenizer->pretokenizer->length == pretoken_length && !tokenizer->whole_tokens &&
+                tokenizer->begin == TOKEN_NONE;
     for (int k = 0; k < KINDS; k++)
         for (const TokenizerMember *member = kinds[k].members; done && member->name; member++) {
             if (!member->write) continue;

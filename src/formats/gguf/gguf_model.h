@@ -12,7 +12,7 @@ bool gguf_config_read(ModelFile *file, const Gguf *gguf, ModelConfig *config, co
 /* Adds the config's keys. */
 void gguf_config_write(GgufWriter *writer, const ModelConfig *config);
 
-/* Reads "gpt2" (with a split of pretokenizer.h, nothing added to a text) and "llama" vocabularies (ids as
+/* Reads "gpt2" (with a split of pretokenizer.h, at most BOS added to a text) and "llama" vocabularies (ids as
  * in Llama 2, <s> and a blank before a text); with any other kind the model gets no tokenizer, and a
  * warning is added. Errors: lists of wrong type or length, tokens or merges that are damaged. */
 bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Error *error);

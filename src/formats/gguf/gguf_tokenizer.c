@@ -121,6 +121,15 @@ static bool read_bpe(ModelFile *file, const Gguf *gguf, const Lists *lists, cons
     if (good) tokenizer_use_one_place(bpe);
     bpe->pretokenizer = &pretokenizers[pre->kind];
     bpe->whole_tokens = pre->whole;
+    /* llama.cpp puts BOS before a text that it splits as Llama 3 does unless the file says no. */
+    int64_t bos = gguf_whole(gguf, "tokenizer.ggml.bos_token_id", -1);
+    bool begins = gguf_whole(gguf, "tokenizer.ggml.add_bos_token",
+                             pre->kind == PRETOKENIZER_LLAMA3 && pre->whole);
+    if (good && begins) {
+        good = bos >= 0 && bos < lists->count && tokenizer_is_special(bpe, (uint32_t)bos);
+        bpe->begin = good ? (uint32_t)bos : TOKEN_NONE;
+        if (!good) error_set(&cause, "its BOS is missing or not a special token");
+    }
     model_tokenizer_take(&file->tokenizer, bpe, NULL);
     model_tokenizer_set_start(&file->tokenizer,
                               gguf_whole(gguf, "tokenizer.ggml.bos_token_id", -1));
@@ -169,12 +178,9 @@ static bool like_llama2c(const Gguf *gguf, const Lists *lists) {
            gguf_whole(gguf, "tokenizer.ggml.add_eos_token", false) == false;
 }
 
-/* Whether a text's ids are those of its bytes and nothing else. llama.cpp adds BOS to a text that it splits as
- * Llama 3 does unless the file says no. */
-static bool adds_nothing(const Gguf *gguf, const struct Pre *pre) {
-    bool bos = pre->kind == PRETOKENIZER_LLAMA3 && pre->whole;
-    return gguf_whole(gguf, "tokenizer.ggml.add_bos_token", bos) == false &&
-           gguf_whole(gguf, "tokenizer.ggml.add_space_prefix", false) == false &&
+/* Whether a text's ids are those of its bytes, with BOS first at most. */
+static bool adds_at_most_bos(const Gguf *gguf) {
+    return gguf_whole(gguf, "tokenizer.ggml.add_space_prefix", false) == false &&
            gguf_whole(gguf, "tokenizer.ggml.add_eos_token", false) == false;
 }
 
@@ -185,7 +191,7 @@ bool gguf_tokenizer_read(ModelFile *file, const Gguf *gguf, const char *path, Er
     const struct Pre *pre = pres, *end = pres + PRES;
     while (pre < end && !gguf_is(gguf, "tokenizer.ggml.pre", pre->name)) pre++;
     bool good = find_lists(gguf, &lists, path, error);
-    if (good && lists.tokens && gpt2 && pre < end && adds_nothing(gguf, pre))
+    if (good && lists.tokens && gpt2 && pre < end && adds_at_most_bos(gguf))
         good = read_bpe(file, gguf, &lists, pre, path, error);
     else if (good && lists.tokens && llama && like_llama2c(gguf, &lists))
         good = read_pieces(file, &lists, path, error);
@@ -240,7 +246,7 @@ static void add_bpe(const Tokenizer *bpe, int64_t rows, GgufWriter *writer) {
         free(right);
         free(left);
     }
-    gguf_add_bool(writer, "tokenizer.ggml.add_bos_token", false);
+    gguf_add_bool(writer, "tokenizer.ggml.add_bos_token", bpe->begin != TOKEN_NONE);
 }
 
 /* The piece as SentencePiece spells it. */
@@ -300,6 +306,7 @@ void gguf_tokenizer_write(const ModelFile *file, GgufWriter *writer) {
         add_pieces(tokenizer->pieces, writer);
     else
         gguf_add_string(writer, "tokenizer.ggml.model", "no_vocab");
-    int64_t start = model_tokenizer_start(tokenizer);
+    bool begins = tokenizer->bpe && tokenizer->bpe->begin != TOKEN_NONE;
+    int64_t start = begins ? tokenizer->bpe->begin : model_tokenizer_start(tokenizer);
     if (start >= 0) gguf_add_uint32(writer, "tokenizer.ggml.bos_token_id", (uint32_t)start);
 }

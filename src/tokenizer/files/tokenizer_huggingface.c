@@ -29,8 +29,7 @@ static bool check_pipeline(const FileText *file, const cJSON *json, Error *error
     if (normalizer)
         return error_set(error, "%s: normalizer %s is not supported; text is taken as it is",
                          file->name, type_of(normalizer));
-    return check_stage(file, json, "post_processor", error) &&
-           check_stage(file, json, "decoder", error);
+    return check_stage(file, json, "decoder", error);
 }
 
 /* Whether a stage before ByteLevel (NULL: none) is that of a kind. A Split whose pieces are all of the
@@ -79,6 +78,44 @@ static bool read_pretokenizer(Tokenizer *tokenizer, const FileText *file, const 
         return error_set(error, "%s: pre_tokenizer %s use_regex is not supported", file->name,
                          kind->pattern ? "Split with" : "without");
     tokenizer->pretokenizer = kind;
+    return true;
+}
+
+/* One stage: ByteLevel changes no ids; a template may put one special token before a text. */
+static bool read_processor(Tokenizer *tokenizer, const FileText *file, const cJSON *stage,
+                           Error *error) {
+    if (strcmp(type_of(stage), "ByteLevel") == 0) return true;
+    if (strcmp(type_of(stage), "TemplateProcessing") != 0)
+        return error_set(error,
+                         "%s: post_processor %s is not supported, only ByteLevel and "
+                         "TemplateProcessing",
+                         file->name, type_of(stage));
+    const cJSON *single = member(stage, "single"), *first = single ? single->child : NULL,
+                *special = json_get(first, "SpecialToken"), *text = special ? first->next : first;
+    if (!text || text->next || !member(text, "Sequence"))
+        return error_set(error,
+                         "%s: post_processor TemplateProcessing is only supported with one token "
+                         "before the text",
+                         file->name);
+    if (!special) return true;
+    const char *name = cJSON_GetStringValue(member(special, "id"));
+    int64_t id = name ? tokenizer_special_id(tokenizer, name) : -1;
+    if (id < 0 || tokenizer->begin != TOKEN_NONE)
+        return error_set(error, "%s: the token of post_processor TemplateProcessing is not special",
+                         file->name);
+    tokenizer->begin = (uint32_t)id;
+    return true;
+}
+
+static bool read_post_processor(Tokenizer *tokenizer, const FileText *file, const cJSON *json,
+                                Error *error) {
+    const cJSON *whole = member(json, "post_processor"), *stage;
+    if (!whole) return true;
+    if (strcmp(type_of(whole), "Sequence") != 0)
+        return read_processor(tokenizer, file, whole, error);
+    cJSON_ArrayForEach(stage, member(whole, "processors")) {
+        if (!read_processor(tokenizer, file, stage, error)) return false;
+    }
     return true;
 }
 
@@ -185,6 +222,7 @@ static bool read_model(Tokenizer *tokenizer, const FileText *file, const cJSON *
         done = done && read_added_token(tokenizer, file, entry, error);
         if (!done) break;
     }
+    done = done && read_post_processor(tokenizer, file, json, error);
     tokenizer_use_one_place(tokenizer);
     tokenizer->whole_tokens = cJSON_IsTrue(member(model, "ignore_merges"));
     return done;
@@ -233,11 +271,34 @@ static cJSON *pretokenizer_json(const Pretokenizer *kind) {
     return sequence;
 }
 
+/* Puts the token before texts, behind the stage that is there. */
+static void add_template(cJSON *root, const char *token, uint32_t id) {
+    cJSON *sequence = cJSON_Parse("{\"type\": \"Sequence\", \"processors\": []}"),
+          *stages = json_get(sequence, "processors"),
+          *stage = cJSON_Parse(
+              "{\"type\": \"TemplateProcessing\","
+              " \"single\": [{\"SpecialToken\": {\"type_id\": 0}},"
+              " {\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}],"
+              " \"pair\": [{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}},"
+              " {\"Sequence\": {\"id\": \"B\", \"type_id\": 1}}], \"special_tokens\": {}}"),
+          *first = json_get(json_get(stage, "single")->child, "SpecialToken"),
+          *entry = cJSON_AddObjectToObject(json_get(stage, "special_tokens"), token);
+    cJSON_AddStringToObject(first, "id", token);
+    cJSON_AddStringToObject(entry, "id", token);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(entry, "ids"), cJSON_CreateNumber(id));
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(entry, "tokens"), cJSON_CreateString(token));
+    cJSON_AddItemToArray(stages, cJSON_DetachItemFromObject(root, "post_processor"));
+    cJSON_AddItemToArray(stages, stage);
+    cJSON_AddItemToObject(root, "post_processor", sequence);
+}
+
 char *tokenizer_huggingface_text(const Spelling *spelling) {
     cJSON *root = cJSON_Parse(frame), *added = json_get(root, "added_tokens"),
           *model = json_get(root, "model");
     const Tokenizer *tokenizer = spelling->tokenizer;
     cJSON_ReplaceItemInObject(root, "pre_tokenizer", pretokenizer_json(tokenizer->pretokenizer));
+    if (tokenizer->begin != TOKEN_NONE)
+        add_template(root, spelling->names[tokenizer->begin], tokenizer->begin);
     if (tokenizer->whole_tokens)
         cJSON_ReplaceItemInObject(model, "ignore_merges", cJSON_CreateTrue());
     for (uint32_t id = 0; id < spelling->tokenizer->vocab_size; id++) {
