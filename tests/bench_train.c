@@ -32,7 +32,7 @@ typedef struct Product {
     int64_t m, n, k;
     bool a_transposed, b_transposed;
     real beta;
-    double count; /* how often in a step of one slice */
+    double count; /* how often in a step of one micro-batch */
     real **memory;
     double *times; /* seconds on all threads at once, one per round */
 } Product;
@@ -172,7 +172,7 @@ static int bench_shape(const BenchShape *shape, double seconds) {
     for (int w = 0; w < step.workers; w++)
         memset(step.tapes[w].seconds, 0, sizeof step.tapes[w].seconds);
     step.seconds_data = step.seconds_optimizer = step.seconds_waiting = 0;
-    products_of(model, step.slice * step.T, products);
+    products_of(model, step.micro_batch * step.T, products);
     /* Steps and products take turns, so that both see the same machine. */
     double start = omp_get_wtime(), total = 0;
     int count = 0;

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "model/transformer.h"
 #include "tensor/attention.h"
-#include "tensor/panel_product.h"
+#include "tensor/packed_product.h"
 #include "tensor/cross_entropy.h"
 #include "tensor/elementwise.h"
 #include "tensor/plain/plain.h"
@@ -117,10 +117,10 @@ static void test_panel_product(void **state) {
         for (int64_t i = 0; beta == 0 && i < m; i++)
             for (int64_t j = 0; j < n; j++) c[i * ldc + j] = (real)NAN;
         memcpy(d, c, (size_t)(m * ldc) * sizeof *d);
-        real *panels = packed ? allocate((size_t)panels_size(n, k), sizeof *panels) : NULL;
-        Panels B = packed ? pack_transposed(n, k, b, panels) : (Panels){b, ldb, PANEL};
+        real *panels = packed ? allocate((size_t)packed_size(n, k), sizeof *panels) : NULL;
+        PackedMatrix B = packed ? pack_transposed(n, k, b, panels) : (PackedMatrix){b, ldb, PANEL};
         MatmulOperand A = {a, lda, ta}, plain_B = {b, ldb, packed};
-        panel_product(m, n, k, (real)0.7, A, B, beta, c, ldc);
+        packed_product(m, n, k, (real)0.7, A, B, beta, c, ldc);
         plain_matmul(m, n, k, (real)0.7, A, plain_B, beta, d, ldc);
         for (int64_t i = 0; i < m; i++) {
             assert_close(c + i * ldc, d + i * ldc, n, 1e-5);
@@ -244,10 +244,10 @@ static void run_network(Parameters *p, Tensor *const *w, bool plain, bool recomp
     tape.gradients = gradients;
     tape_begin_gradients(&tape);
     Tensor *x = embedding(&tape, w[0], ids, 2, 3);
-    Segment segment = tape_segment_begin(&tape, x);
+    TapeCheckpoint checkpoint = tape_checkpoint_begin(&tape, x);
     Tensor *y = rmsnorm(&tape, x, w[1], 1e-5, true);
     Tensor *hidden = linear(&tape, y, w[2], NULL);
-    x = tape_segment_end(&tape, &segment, linear(&tape, swiglu(&tape, hidden), w[3], x));
+    x = tape_checkpoint_end(&tape, &checkpoint, linear(&tape, swiglu(&tape, hidden), w[3], x));
     for (int f = 0; f < 3; f++) {
         Tensor *h = activation(&tape, linear(&tape, x, w[4], NULL), (Activation)f);
         x = add(&tape, x, linear(&tape, h, w[3], NULL));
@@ -290,9 +290,9 @@ static void test_network_plain_and_recomputed(void **state) {
     parameters_free(&p);
 }
 
-/* A transient that nothing reads, and one that is the output of a segment: in every mode the memory is
+/* A transient that nothing reads, and one that is the output of a checkpoint: in every mode the memory is
  * steady and the bits are the same. */
-static void test_transients_of_a_segment(void **state) {
+static void test_transients_of_a_checkpoint(void **state) {
     (void)state;
     enum { C = 24, N = 6 * C };
     static const int32_t ids[6] = {0, 3, 2, 2, 1, 4};
@@ -315,10 +315,10 @@ static void test_transients_of_a_segment(void **state) {
             tape_begin_gradients(&tape);
             Tensor *x = embedding(&tape, table, ids, 2, 3);
             for (int layer = 0; layer < 3; layer++) {
-                Segment segment = tape_segment_begin(&tape, x);
+                TapeCheckpoint checkpoint = tape_checkpoint_begin(&tape, x);
                 rmsnorm(&tape, x, gain, 1e-5, true); /* unread */
                 Tensor *h = linear(&tape, rmsnorm(&tape, x, gain, 1e-5, true), w, x);
-                x = tape_segment_end(&tape, &segment, rmsnorm(&tape, h, gain, 1e-5, true));
+                x = tape_checkpoint_end(&tape, &checkpoint, rmsnorm(&tape, h, gain, 1e-5, true));
             }
             x = linear(&tape, x, w, NULL);
             if (kind + pass == 0) memcpy(output, x->data, sizeof output);
@@ -742,7 +742,7 @@ int main(void) {
         cmocka_unit_test(test_exp),
         cmocka_unit_test(test_activations),
         cmocka_unit_test(test_network_plain_and_recomputed),
-        cmocka_unit_test(test_transients_of_a_segment),
+        cmocka_unit_test(test_transients_of_a_checkpoint),
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_of_random_shapes),
         cmocka_unit_test(test_attention_nothing_allowed),

@@ -118,7 +118,7 @@ static void test_nothing_new_after_the_first_step(void **state) {
     if (!CAN_COUNT) skip();
     for (int threads = 1; threads <= 3; threads++)
         for (int64_t rows = 1; rows <= 70;
-             rows += 23) { /* fewer rows than threads, uneven slices */
+             rows += 23) { /* fewer rows than threads, uneven micro-batches */
             parallel_start(threads);
             Model *model = new_model();
             TrainStep step;
@@ -274,7 +274,7 @@ static Model *train_model(const ModelConfig *config, int64_t length, int threads
 }
 
 /* Threads without rows of their own take parts of the operations of the others: more threads than rows,
- * and a last round of slices that not every worker has. */
+ * and a last round of micro-batches that not every worker has. */
 static void test_threads_that_are_left_over(void **state) {
     (void)state;
     enum { length = 2 * LONG };
@@ -374,7 +374,8 @@ static void test_not_finite(void **state) {
     assert_memory_equal(before, model->parameters.values,
                         (size_t)model->parameters.size * sizeof *before);
     assert_int_equal(step.optimizer.step, 0);
-    for (int64_t i = 0; i < model->parameters.size; i++) assert_true(step.optimizer.state[0][i] == 0);
+    for (int64_t i = 0; i < model->parameters.size; i++)
+        assert_true(step.optimizer.state[0][i] == 0);
     free(before);
     /* in the head: every hidden state is finite, the loss is not */
     w2->data[5] = 0;

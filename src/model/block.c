@@ -83,12 +83,12 @@ Tensor *layer_forward(const Model *model, int64_t i, Tape *tape, Tensor *x,
     position_layer_tables(model->position, tape, i, past + input->T, input->bidirectional,
                           options.tables);
     /* `linear` adds its last argument: the residual connection. */
-    tape->place = layer->attention_name;
+    tape->module = layer->attention_name;
     Tensor *qkv = linear(tape, norm_before(model, tape, x, layer->ln1), layer->qkv_proj, NULL);
     x = linear(tape, attention(tape, qkv, &options), layer->output_proj, x);
     x = norm_after(model, tape, x, layer->ln1);
 
-    tape->place = layer->ffn_name;
+    tape->module = layer->ffn_name;
     Tensor *hidden = feed_forward(model, tape, layer, norm_before(model, tape, x, layer->ln2));
     x = linear(tape, hidden, layer->w2, x);
     return norm_after(model, tape, x, layer->ln2);

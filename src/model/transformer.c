@@ -73,25 +73,25 @@ void model_free(Model *model) {
 
 Tensor *model_hidden(const Model *model, Tape *tape, const ModelInput *input) {
     int64_t past = input->caches ? input->caches[0].length : 0;
-    tape->place = "embedding";
+    tape->module = "embedding";
     Tensor *x = embedding(tape, model->token_embeddings, input->ids, input->B, input->T);
     x = position_embed(model->position, tape, x, past);
     for (int64_t i = 0; i < model->config.num_layers; i++) {
-        Segment segment = tape_segment_begin(tape, x);
-        x = tape_segment_end(tape, &segment, layer_forward(model, i, tape, x, input));
+        TapeCheckpoint checkpoint = tape_checkpoint_begin(tape, x);
+        x = tape_checkpoint_end(tape, &checkpoint, layer_forward(model, i, tape, x, input));
     }
-    tape->place = "ln_final";
+    tape->module = "ln_final";
     return model->ln_final ? rmsnorm(tape, x, model->ln_final, model->config.norm_eps, false) : x;
 }
 
 Tensor *model_logits(const Model *model, Tape *tape, Tensor *hidden) {
-    tape->place = "lm_head";
+    tape->module = "lm_head";
     return linear(tape, hidden, model->lm_head, NULL);
 }
 
 void model_loss(const Model *model, Tape *tape, const ModelInput *input, const HeadLoss *loss) {
     Tensor *hidden = model_hidden(model, tape, input);
-    tape->place = "lm_head";
+    tape->module = "lm_head";
     head_loss(tape, hidden, model->lm_head, loss);
 }
 

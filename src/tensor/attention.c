@@ -1,6 +1,6 @@
 #include "tensor/attention.h"
 
-#include "tensor/panel_product.h"
+#include "tensor/packed_product.h"
 #include "tensor/plain/plain.h"
 
 /* Rows of a block of scores: large enough for the product, small enough that little of the upper
@@ -16,7 +16,7 @@ typedef struct Layout {
     int64_t out_stride; /* of a row of the output: H·D */
     int64_t block;
     int64_t width; /* of a block of scores in memory: keys in whole vectors */
-    bool panels;   /* products by panel_product */
+    bool packed;   /* products by packed_product */
     real scale;
     const AttentionOptions *options;
     const AttentionHooks *hooks;
@@ -43,7 +43,7 @@ static Layout layout_of(const Node *node) {
     s.block = s.hooks && s.hooks->large_tiles ? LARGE_BLOCK : BLOCK;
     if (s.block > s.T) s.block = s.T;
     s.width = whole_vectors(s.keys);
-    s.panels = s.T >= LANES;
+    s.packed = s.T >= LANES;
     s.scale = (real)(1 / sqrt((double)s.D));
     return s;
 }
@@ -114,10 +114,10 @@ static AttentionTile tile_of(const Layout *s, const Node *node, int64_t head, in
     return tile;
 }
 
-/* The right-hand side of a product: for panel_product, which has the speed, and for the few rows of
+/* The right-hand side of a product: for packed_product, which has the speed, and for the few rows of
  * generation. */
 typedef struct Factor {
-    Panels panels;
+    PackedMatrix packed;
     MatmulOperand matrix;
 } Factor;
 
@@ -127,8 +127,8 @@ static Factor rows_factor(const real *data, int64_t stride) {
 
 static void product(const Layout *s, int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a,
                     Factor b, real beta, real *c, int64_t ldc) {
-    if (s->panels)
-        panel_product(m, n, k, alpha, a, b.panels, beta, c, ldc);
+    if (s->packed)
+        packed_product(m, n, k, alpha, a, b.packed, beta, c, ldc);
     else
         matmul(m, n, k, alpha, a, b.matrix, beta, c, ldc);
 }
@@ -196,7 +196,7 @@ typedef struct Pair {
 
 static Factor transposed_factor(const Layout *s, int64_t rows, const real *from, real *scratch) {
     Factor factor = {.matrix = {from, s->D, true}};
-    if (s->panels) factor.panels = pack_transposed(rows, s->D, from, scratch);
+    if (s->packed) factor.packed = pack_transposed(rows, s->D, from, scratch);
     return factor;
 }
 
@@ -217,16 +217,16 @@ static Pair load_pair(const Layout *s, const real *qkv, int64_t b, int64_t g, re
     copy_rows(s, PART_VALUE, s->past, s->T, v, s->stride, cached_v + s->past * s->D, s->D, false);
     copy_rows(s, PART_KEY, s->past, s->T, k, s->stride, cached_k + s->past * s->D, s->D, false);
     real *values = scratch + s->keys * s->D, *transposed = values + s->keys * s->D;
-    if (s->panels && s->D % LANES != 0) { /* products read past the last row */
+    if (s->packed && s->D % LANES != 0) { /* products read past the last row */
         memcpy(values, cached_v, (size_t)(s->keys * s->D) * sizeof(real));
         cached_v = values;
     }
     return (Pair){cached_k, cached_v, transposed_factor(s, s->keys, cached_k, transposed)};
 }
 
-/* Columns of a block of scores to multiply: by panels in whole vectors, there is room for them. */
+/* Columns of a block of scores to multiply: by packed in whole vectors, there is room for them. */
 static int64_t score_columns(const Layout *s, const AttentionTile *tile) {
-    return s->panels ? whole_vectors(tile->columns) : tile->columns;
+    return s->packed ? whole_vectors(tile->columns) : tile->columns;
 }
 
 /* S = q kᵀ · scale + what the scheme adds. */
@@ -247,7 +247,7 @@ static int64_t attention_scratch(const Node *node, bool backward) {
     /* With a cache the same for every token that is generated, though the keys become more: the
      * pool would keep a block for each size. */
     int64_t keys = s.options->cache ? s.options->cache->capacity : s.keys;
-    int64_t pair = 2 * keys * s.D + panels_size(keys, s.D);
+    int64_t pair = 2 * keys * s.D + packed_size(keys, s.D);
     int64_t block = s.block * (s.D + whole_vectors(keys));
     int64_t hooks =
         s.hooks && s.hooks->scratch ? s.hooks->scratch(s.hooks->context, s.block, keys, s.D) : 0;
@@ -270,14 +270,14 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
     (void)tape;
     Layout s = layout_of(node);
     const real *qkv = node->inputs[0]->data;
-    real *q = scratch + 2 * s.keys * s.D + panels_size(s.keys, s.D);
+    real *q = scratch + 2 * s.keys * s.D + packed_size(s.keys, s.D);
     real *scores = q + s.block * s.D, *hook_scratch = scores + s.block * s.width;
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t b = unit / s.G, g = unit % s.G;
         Pair pair = load_pair(&s, qkv, b, g, scratch);
         for (int64_t h = g * s.H / s.G; h < (g + 1) * s.H / s.G; h++) {
             real *out = node->output->data + b * s.T * s.out_stride + h * s.D;
-            real *kept = node->kept + (b * s.H + h) * s.T;
+            real *saved = node->saved + (b * s.H + h) * s.T;
             for (int64_t i = 0; i < s.T; i += s.block) {
                 int64_t rows = s.T - i < s.block ? s.T - i : s.block;
                 copy_rows(&s, PART_QUERY, s.past + i, rows,
@@ -290,7 +290,7 @@ static void attention_forward(Tape *tape, Node *node, int64_t begin, int64_t end
                     real sum = exponentials(row, first_key(&s, b, i + r), end_key(&s, i + r),
                                             whole_vectors(tile.columns), &maximum);
                     inverse[r] = sum > 0 ? 1 / sum : (sum == 0 ? 0 : sum); /* NaN stays NaN */
-                    kept[i + r] = maximum + real_log(sum > 0 ? sum : 1);
+                    saved[i + r] = maximum + real_log(sum > 0 ? sum : 1);
                     if (s.options->weights) keep_weights(&s, b, &tile, r, row, inverse[r]);
                 }
                 product(&s, rows, s.D, tile.columns, 1, (MatmulOperand){scores, s.width, false},
@@ -322,8 +322,8 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
     (void)tape;
     Layout s = layout_of(node);
     int64_t size = s.keys * s.D;
-    int64_t panels = panels_size(s.keys, s.D);
-    real *v_transposed = scratch + 2 * size + panels, *dk = v_transposed + panels, *dv = dk + size;
+    int64_t packed = packed_size(s.keys, s.D);
+    real *v_transposed = scratch + 2 * size + packed, *dk = v_transposed + packed, *dv = dk + size;
     real *q = dv + size, *dq = q + s.block * s.D, *dout = dq + s.block * s.D;
     real *scores = dout + s.block * s.D;
     real *dp = scores + s.block * s.width, *hook_scratch = dp + s.block * s.width;
@@ -336,7 +336,7 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
         real add = 0; /* to dk and dv: the first block overwrites them */
         for (int64_t h = g * s.H / s.G; h < (g + 1) * s.H / s.G; h++) {
             int64_t head = b * s.T * s.out_stride + h * s.D;
-            const real *kept = node->kept + (b * s.H + h) * s.T;
+            const real *saved = node->saved + (b * s.H + h) * s.T;
             /* From the last block down: that one reaches all keys. */
             for (int64_t i = (s.T - 1) / s.block * s.block; i >= 0; i -= s.block, add = 1) {
                 int64_t rows = s.T - i < s.block ? s.T - i : s.block;
@@ -346,7 +346,7 @@ static void attention_backward(Tape *tape, Node *node, int64_t begin, int64_t en
                 compute_scores(&s, &tile, &pair);
                 for (int64_t r = 0; r < rows; r++)
                     weights_again(scores + r * s.width, first_key(&s, b, i + r), end_key(&s, i + r),
-                                  whole_vectors(tile.columns), kept[i + r]);
+                                  whole_vectors(tile.columns), saved[i + r]);
 
                 const real *out = node->output->data + head + i * s.out_stride;
                 /* Side by side: rows a whole d_model apart would compete for the same cache lines. */
@@ -414,6 +414,6 @@ Tensor *attention(Tape *tape, Tensor *qkv, const AttentionOptions *options) {
     call.shape[0] = qkv->shape[0];
     call.shape[1] = qkv->shape[1];
     call.shape[2] = options->num_heads * D;
-    call.kept_size = qkv->shape[0] * options->num_heads * qkv->shape[1];
+    call.saved_size = qkv->shape[0] * options->num_heads * qkv->shape[1];
     return tape_apply(tape, &call);
 }

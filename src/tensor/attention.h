@@ -2,7 +2,7 @@
  *
  *   S_ij = q_i · k_j / √D (+ a positional term)     for the allowed j
  *   P_i = softmax(S_i),   o_i = Σ_j P_ij v_j (+ a positional term)
- * backward, with the scores computed again from q, k and the kept log-sum-exp L_i:
+ * backward, with the scores computed again from q, k and the saved log-sum-exp L_i:
  *   P_ij = exp(S_ij − L_i);  dV = Pᵀ dO;  dP = dO Vᵀ;  dS = P ⊙ (dP − rowsum(dO ⊙ O));
  *   dQ = dS K / √D;  dK = dSᵀ Q / √D
  *

@@ -20,8 +20,8 @@ static void rmsnorm_forward(Tape *tape, Node *node, int64_t begin, int64_t end, 
     int64_t C = tensor_columns(node->output);
     double eps = *(const double *)node->options;
     for (int64_t n = begin; n < end; n++)
-        node->kept[n] = forward_row(C, node->inputs[0]->data + n * C, node->inputs[1]->data, eps,
-                                    node->output->data + n * C);
+        node->saved[n] = forward_row(C, node->inputs[0]->data + n * C, node->inputs[1]->data, eps,
+                                     node->output->data + n * C);
 }
 
 /* Adds to dx and dgain, each of which may be NULL. */
@@ -46,7 +46,7 @@ static void rmsnorm_backward(Tape *tape, Node *node, int64_t begin, int64_t end,
     int64_t C = tensor_columns(node->output);
     real *dx = node->input_gradients[0], *dgain = node->input_gradients[1];
     for (int64_t n = begin; n < end; n++)
-        backward_row(C, node->inputs[0]->data + n * C, node->inputs[1]->data, node->kept[n],
+        backward_row(C, node->inputs[0]->data + n * C, node->inputs[1]->data, node->saved[n],
                      node->output_gradient + n * C, dx ? dx + n * C : NULL, dgain);
 }
 
@@ -69,7 +69,7 @@ Tensor *rmsnorm(Tape *tape, Tensor *x, Tensor *gain, double eps, bool transient)
                           .rank = x->rank,
                           .options = &eps,
                           .options_size = sizeof eps,
-                          .kept_size = tensor_rows(x),
+                          .saved_size = tensor_rows(x),
                           .transient = transient};
     memcpy(call.shape, x->shape, sizeof call.shape);
     return tape_apply(tape, &call);

@@ -1,5 +1,5 @@
 /* RMSNorm: y_c = x_c · g_c / √(mean(x²) + ε), row by row.                        [handout §3.5.1]
- * With r = 1/√(mean(x²) + ε), kept per row:
+ * With r = 1/√(mean(x²) + ε), saved per row:
  *   dg_c = Σ_rows dy_c x_c r
  *   dx_c = r (dy_c g_c − x_c r² · mean(dy ⊙ g ⊙ x))
  * Transient output when it only feeds products (pre-norm): recomputed in backward, not stored. */

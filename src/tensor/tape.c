@@ -23,7 +23,7 @@ static size_t bytes_of(const Tensor *x) {
 }
 
 void tape_init(Tape *tape, int64_t parameter_count, TapeMode mode) {
-    *tape = (Tape){.mode = mode, .parameter_count = parameter_count, .place = "model"};
+    *tape = (Tape){.mode = mode, .parameter_count = parameter_count, .module = "model"};
     tape->activations.counting = tape->pool.counting = mode == TAPE_PLAN;
     tape->touched = allocate_zeroed((size_t)parameter_count, sizeof *tape->touched);
     tape->uses = allocate_zeroed((size_t)parameter_count, sizeof *tape->uses);
@@ -35,7 +35,7 @@ void tape_free(Tape *tape) {
     arena_free(&tape->activations);
     pool_free(&tape->pool);
     free(tape->nodes);
-    free(tape->segments);
+    free(tape->checkpoints);
     free(tape->pooled);
     free(tape->touched);
     free(tape->uses);
@@ -52,7 +52,7 @@ size_t tape_peak_bytes(const Tape *tape) {
 static void hold_block(Tape *tape, Tensor *x, real *block) {
     x->data = block;
     x->resident = x->pooled = true;
-    x->inside_segment = tape->inside_segment;
+    x->inside_checkpoint = tape->inside_checkpoint;
     array_reserve(tape->pooled, tape->pooled_count, tape->pooled_capacity, 1);
     tape->pooled[tape->pooled_count++] = x;
 }
@@ -137,7 +137,7 @@ static void compute(Tape *tape, Node *node);
 static void open_gradients(Tape *tape, Node *node);
 
 /* Makes sure the values of x are there, computing a released tensor again. The chain of released
- * tensors is short (a transient reads kept ones), so the recursion is at most a few levels deep. */
+ * tensors is short (a transient reads saved ones), so the recursion is at most a few levels deep. */
 static void ensure_values(Tape *tape, Tensor *x) {
     if (!x->resident && x->producer) compute(tape, x->producer);
 }
@@ -146,9 +146,9 @@ static void compute(Tape *tape, Node *node) {
     for (int i = 0; i < node->input_count; i++) ensure_values(tape, node->inputs[i]);
     make_resident(tape, node->output);
     if (records(tape) && node->operation->gradient_in_forward) open_gradients(tape, node);
-    if (!node->kept_resident && node->kept_size)
-        node->kept = arena_take(&tape->activations, (size_t)node->kept_size * sizeof(real));
-    node->kept_resident = true;
+    if (!node->saved_resident && node->saved_size)
+        node->saved = arena_take(&tape->activations, (size_t)node->saved_size * sizeof(real));
+    node->saved_resident = true;
     run(tape, node, false);
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i]->transient) release(tape, node->inputs[i]);
@@ -158,7 +158,7 @@ static void note_nonfinite(Tape *tape, const Node *node) {
     if (!node->output->resident) return;
     for (int64_t i = 0, n = tensor_size(node->output); i < n; i++) {
         if (isfinite(node->output->data[i])) continue;
-        tape->nonfinite_place = node->place;
+        tape->nonfinite_module = node->module;
         tape->nonfinite_operation = node->operation->name;
         return;
     }
@@ -174,10 +174,10 @@ Tensor *tape_apply(Tape *tape, const OperationCall *call) {
                        .transient = call->transient};
     memcpy(output->shape, call->shape, sizeof output->shape);
     *node = (Node){.operation = call->operation,
-                   .place = tape->place,
+                   .module = tape->module,
                    .output = output,
-                   .kept_size = call->kept_size,
-                   .segment = -1};
+                   .saved_size = call->saved_size,
+                   .checkpoint = -1};
     while (node->input_count < NODE_MAX_INPUTS && call->inputs[node->input_count]) {
         Tensor *input = call->inputs[node->input_count];
         node->inputs[node->input_count++] = input;
@@ -193,7 +193,7 @@ Tensor *tape_apply(Tape *tape, const OperationCall *call) {
     }
     if (call->operation->flops) tape->forward_flops += call->operation->flops(node);
     compute(tape, node);
-    if (tape->find_nonfinite && !tape->nonfinite_place) note_nonfinite(tape, node);
+    if (tape->find_nonfinite && !tape->nonfinite_module) note_nonfinite(tape, node);
     return output;
 }
 
@@ -203,64 +203,64 @@ Tensor *tape_constant(Tape *tape, const char *name, real *data, int rank, const 
     return x;
 }
 
-/* ---- segments ---- */
+/* ---- checkpoints ---- */
 
-Segment tape_segment_begin(Tape *tape, Tensor *input) {
-    tape->inside_segment = true;
-    return (Segment){.first_node = tape->node_count,
-                     .mark = arena_mark(&tape->activations),
-                     .header_mark = arena_mark(&tape->headers),
-                     .input = input};
+TapeCheckpoint tape_checkpoint_begin(Tape *tape, Tensor *input) {
+    tape->inside_checkpoint = true;
+    return (TapeCheckpoint){.first_node = tape->node_count,
+                            .mark = arena_mark(&tape->activations),
+                            .header_mark = arena_mark(&tape->headers),
+                            .input = input};
 }
 
-Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output) {
-    tape->inside_segment = false;
+Tensor *tape_checkpoint_end(Tape *tape, TapeCheckpoint *checkpoint, Tensor *output) {
+    tape->inside_checkpoint = false;
     if (records(tape) && !tape->recompute) return output;
     /* The output moves to the pool, and the memory of everything else is given back. */
     real *block = pool_take(&tape->pool, bytes_of(output));
     if (tape->mode != TAPE_PLAN) memcpy(block, output->data, bytes_of(output));
     for (int64_t i = tape->pooled_count - 1; i >= 0; i--) /* transients that nothing has read */
-        if (tape->pooled[i]->inside_segment) release(tape, tape->pooled[i]);
-    arena_rewind(&tape->activations, segment->mark);
+        if (tape->pooled[i]->inside_checkpoint) release(tape, tape->pooled[i]);
+    arena_rewind(&tape->activations, checkpoint->mark);
     if (records(tape)) {
-        segment->end_node = tape->node_count;
-        for (int64_t i = segment->first_node; i < segment->end_node; i++) {
-            tape->nodes[i]->segment = tape->segment_count;
-            tape->nodes[i]->kept_resident = false;
+        checkpoint->end_node = tape->node_count;
+        for (int64_t i = checkpoint->first_node; i < checkpoint->end_node; i++) {
+            tape->nodes[i]->checkpoint = tape->checkpoint_count;
+            tape->nodes[i]->saved_resident = false;
             tape->nodes[i]->output->resident = false;
         }
-        array_reserve(tape->segments, tape->segment_count, tape->segment_capacity, 1);
-        tape->segments[tape->segment_count++] = *segment;
+        array_reserve(tape->checkpoints, tape->checkpoint_count, tape->checkpoint_capacity, 1);
+        tape->checkpoints[tape->checkpoint_count++] = *checkpoint;
     } else {
-        /* Nothing refers to the segment's headers or its input any more. */
+        /* Nothing refers to the checkpoint's headers or its input any more. */
         Tensor moved = *output;
-        release(tape, segment->input);
-        arena_rewind(&tape->headers, segment->header_mark);
+        release(tape, checkpoint->input);
+        arena_rewind(&tape->headers, checkpoint->header_mark);
         output = arena_take(&tape->headers, sizeof *output);
         *output = moved;
         output->producer = NULL;
     }
     hold_block(tape, output, block);
-    output->transient = false; /* to compute it again would take the whole segment */
+    output->transient = false; /* to compute it again would take the whole checkpoint */
     return output;
 }
 
-/* Computes the inside of a segment again, above everything that is in the arena now. */
-static void recompute_segment(Tape *tape, Segment *segment) {
-    segment->mark = arena_mark(&tape->activations);
-    for (int64_t i = segment->first_node; i < segment->end_node; i++) {
+/* Computes the inside of a checkpoint again, above everything that is in the arena now. */
+static void recompute_checkpoint(Tape *tape, TapeCheckpoint *checkpoint) {
+    checkpoint->mark = arena_mark(&tape->activations);
+    for (int64_t i = checkpoint->first_node; i < checkpoint->end_node; i++) {
         Node *node = tape->nodes[i];
-        if (!node->output->resident || node->kept_size) compute(tape, node);
+        if (!node->output->resident || node->saved_size) compute(tape, node);
     }
 }
 
-static void drop_segment(Tape *tape, const Segment *segment) {
-    for (int64_t i = segment->first_node; i < segment->end_node; i++) {
+static void drop_checkpoint(Tape *tape, const TapeCheckpoint *checkpoint) {
+    for (int64_t i = checkpoint->first_node; i < checkpoint->end_node; i++) {
         Node *node = tape->nodes[i];
-        node->kept_resident = false;
+        node->saved_resident = false;
         if (!node->output->pooled) node->output->resident = false;
     }
-    arena_rewind(&tape->activations, segment->mark);
+    arena_rewind(&tape->activations, checkpoint->mark);
 }
 
 /* ---- gradients ---- */
@@ -368,10 +368,11 @@ static void backward_node(Tape *tape, Node *node) {
 void tape_backward(Tape *tape) {
     for (int64_t i = tape->node_count - 1; i >= 0; i--) {
         Node *node = tape->nodes[i];
-        Segment *segment = node->segment >= 0 ? &tape->segments[node->segment] : NULL;
-        if (segment && i == segment->end_node - 1) recompute_segment(tape, segment);
+        TapeCheckpoint *checkpoint =
+            node->checkpoint >= 0 ? &tape->checkpoints[node->checkpoint] : NULL;
+        if (checkpoint && i == checkpoint->end_node - 1) recompute_checkpoint(tape, checkpoint);
         if (node->output->gradient) backward_node(tape, node);
-        if (segment && i == segment->first_node) drop_segment(tape, segment);
+        if (checkpoint && i == checkpoint->first_node) drop_checkpoint(tape, checkpoint);
         for (int k = 0; k < node->input_count; k++) {
             const Tensor *input = node->inputs[k];
             if (input->parameter < 0 || --tape->uses[input->parameter] > 0) continue;
@@ -385,9 +386,9 @@ void tape_reset(Tape *tape) {
         give_gradient_share(tape, tape->nodes[i]->output);
     for (int64_t i = 0; i < tape->pooled_count; i++) pool_give(&tape->pool, tape->pooled[i]->data);
     if (tape->uses) memset(tape->uses, 0, (size_t)tape->parameter_count * sizeof *tape->uses);
-    tape->pooled_count = tape->node_count = tape->segment_count = 0;
+    tape->pooled_count = tape->node_count = tape->checkpoint_count = 0;
     tape->forward_flops = 0;
-    tape->nonfinite_place = NULL;
+    tape->nonfinite_module = NULL;
     arena_reset(&tape->activations);
     arena_reset(&tape->headers);
 }

@@ -57,15 +57,15 @@ enum { NODE_MAX_INPUTS = 4 };
 
 struct Node {
     const Operation *operation;
-    const char *place; /* "layers.3.attn": for messages */
+    const char *module; /* "layers.3.attn": for messages */
     Tensor *inputs[NODE_MAX_INPUTS];
     int input_count;
     Tensor *output;
     const void *options; /* the operation's own settings, copied to the tape */
-    real *kept;          /* numbers forward leaves for backward (1/rms, log-sum-exp) */
-    int64_t kept_size;
-    bool kept_resident; /* the arena holds it (while planning without an address) */
-    int64_t segment;    /* index of the recomputed segment it belongs to, or -1 */
+    real *saved;         /* numbers forward leaves for backward (1/rms, log-sum-exp) */
+    int64_t saved_size;
+    bool saved_resident; /* the arena holds it (while planning without an address) */
+    int64_t checkpoint;  /* index of the checkpoint whose operations are computed again, or -1 */
 
     /* During backward: the output's gradient, and for each input where its part goes (NULL: no
      * gradient is required) and whether to add to what is there (1) or to overwrite it (0). */
@@ -84,11 +84,11 @@ struct Tape {
     /* Settings, by the owner, before the first operation. */
     TapeMode mode;       /* may change between evaluate and record after a tape_reset */
     bool plain;          /* compute with the definitions in tensor/plain/ */
-    bool recompute;      /* segments keep only their input and output for backward */
+    bool recompute;      /* activation checkpointing: see tape_checkpoint_begin */
     bool find_nonfinite; /* stop noting at the first output that holds a NaN or infinity */
     real *gradients;     /* flat buffer of the parameters' gradients, or NULL: none wanted */
     int64_t parameter_count;
-    const char *place; /* copied to each node */
+    const char *module; /* copied to each node */
 
     /* Called when the last contribution to a parameter's gradient of this tape has been added in the
      * pass marked `last_pass` (monitoring, summing over processes). May be NULL. */
@@ -99,20 +99,20 @@ struct Tape {
     /* Results. */
     int64_t forward_flops;      /* since tape_reset */
     double seconds[KIND_COUNT]; /* since tape_init */
-    /* With find_nonfinite: place and name of the first operation with a bad output, else NULL. Not the
-     * node itself, whose memory is given back at the end of its segment. */
-    const char *nonfinite_place, *nonfinite_operation;
+    /* With find_nonfinite: module and name of the first operation with a bad output, else NULL. Not the
+     * node itself, whose memory is given back at the end of its checkpoint. */
+    const char *nonfinite_module, *nonfinite_operation;
 
     /* Private. */
     Arena headers, activations;
     Pool pool;
     Node **nodes;
     int64_t node_count, node_capacity;
-    struct Segment *segments;
-    int64_t segment_count, segment_capacity;
+    struct TapeCheckpoint *checkpoints;
+    int64_t checkpoint_count, checkpoint_capacity;
     Tensor **pooled;
     int64_t pooled_count, pooled_capacity;
-    bool inside_segment;
+    bool inside_checkpoint;
     unsigned char
         *touched; /* per parameter: its gradient has been written since tape_begin_gradients */
     int *uses;    /* per parameter: uses not yet seen by backward */
@@ -124,7 +124,7 @@ void tape_free(Tape *tape);
 size_t tape_peak_bytes(const Tape *tape);
 
 /* Computes operation(inputs) and returns the output tensor of the given shape. `options` (of
- * options_size bytes) is copied. kept_size reals are kept for backward. `transient`: see Tensor. */
+ * options_size bytes) is copied. saved_size reals are saved for backward. `transient`: see Tensor. */
 typedef struct OperationCall {
     const Operation *operation;
     const char *name;
@@ -133,7 +133,7 @@ typedef struct OperationCall {
     int64_t shape[TENSOR_MAX_RANK];
     const void *options;
     size_t options_size;
-    int64_t kept_size;
+    int64_t saved_size;
     bool transient;
 } OperationCall;
 Tensor *tape_apply(Tape *tape, const OperationCall *call);
@@ -141,16 +141,16 @@ Tensor *tape_apply(Tape *tape, const OperationCall *call);
 /* A constant tensor around memory of the caller, which must stay until tape_reset. No gradient. */
 Tensor *tape_constant(Tape *tape, const char *name, real *data, int rank, const int64_t *shape);
 
-/* A segment: between begin and end nothing but `output` is needed later. Without recording its
- * memory is given back at the end, with `recompute` too, and backward computes the segment again.
- * While recording without recompute both do nothing. `input` is the tensor the segment starts from. */
-typedef struct Segment {
+/* Activation checkpointing: of the operations between begin and end only `output` is needed later.
+ * While evaluating, and while recording with `recompute`, their memory is released at the end; backward
+ * then computes them again from `input`. Recording without `recompute`, both do nothing. */
+typedef struct TapeCheckpoint {
     int64_t first_node, end_node; /* [first, end) */
     size_t mark, header_mark;
     Tensor *input;
-} Segment;
-Segment tape_segment_begin(Tape *tape, Tensor *input);
-Tensor *tape_segment_end(Tape *tape, Segment *segment, Tensor *output);
+} TapeCheckpoint;
+TapeCheckpoint tape_checkpoint_begin(Tape *tape, Tensor *input);
+Tensor *tape_checkpoint_end(Tape *tape, TapeCheckpoint *checkpoint, Tensor *output);
 
 /* Forgets which parameter gradients have been written: the next writer of each overwrites. */
 void tape_begin_gradients(Tape *tape);

@@ -28,10 +28,10 @@ typedef struct Tensor {
      * weights, gradients and moments. An activation has parameter -1. */
     int64_t parameter, offset;
 
-    struct Node *producer; /* the operation that computes it; NULL for parameters and constants */
-    bool transient;        /* given back after its first reader, computed again where needed */
-    bool pooled;           /* its data is a block of the tape's pool, not of the arena */
-    bool inside_segment;   /* pooled between tape_segment_begin and tape_segment_end */
+    struct Node *producer;  /* the operation that computes it; NULL for parameters and constants */
+    bool transient;         /* given back after its first reader, computed again where needed */
+    bool pooled;            /* its data is a block of the tape's pool, not of the arena */
+    bool inside_checkpoint; /* pooled between tape_checkpoint_begin and tape_checkpoint_end */
 } Tensor;
 
 /* Number of elements. */

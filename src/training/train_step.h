@@ -1,12 +1,12 @@
 /* One optimizer step: forward and backward over all rows of a batch, spread over the threads, and the
  * update.
  *
- * min(rows, threads, 16) workers each take their own rows, a slice of a few sequences at a time,
+ * min(rows, threads, 16) workers each take their own rows, a micro-batch of a few sequences at a time,
  * forward and backward through the whole network, on their own tape and gradient buffer; then the
- * buffers are summed in a fixed order. That was the fastest of all arrangements measured, and a fixed
- * thread count gives the same bits every time. Gradient accumulation is nothing but more rows.
+ * buffers are summed in a fixed order: a fixed thread count gives the same bits every time. Threads meet
+ * once a step, not once an operation. Gradient accumulation is nothing but more rows.
  *
- * Threads left over (more threads than rows, more than 16, or a round of slices in which some workers
+ * Threads left over (more threads than rows, more than 16, or a round of micro-batches in which some workers
  * have none) take parts of the workers' operations, as long as there are processors for them: in each
  * round an operation is cut into ⌈threads / busy workers⌉ parts. The limit of 16 bounds the memory,
  * since each worker has a whole gradient and a chunk of logits of its own. */
@@ -24,9 +24,9 @@ typedef struct TrainStep {
     Model *model;
     Optimizer optimizer;
     BatchSource source;
-    int64_t rows, T;   /* sequences of a step (batch_size · gradient_accumulation), positions */
-    int64_t slice;     /* sequences a worker takes at a time */
-    int64_t separator; /* id between documents, for document_mask; −1: none */
+    int64_t rows, T;     /* sequences of a step (batch_size · gradient_accumulation), positions */
+    int64_t micro_batch; /* sequences a worker takes at a time */
+    int64_t separator;   /* id between documents, for document_mask; −1: none */
     double grad_clip;
     int threads, workers;
     Tape *tapes;                                             /* [workers] */
@@ -36,7 +36,7 @@ typedef struct TrainStep {
     double seconds_data, seconds_optimizer, seconds_waiting; /* for the benchmark's table */
 } TrainStep;
 
-/* What a training step needs, from a dry run: bytes in all, and FLOPs of forward a token. */
+/* What a training step needs, from a tape in TAPE_PLAN: bytes in all, and FLOPs of forward a token. */
 typedef struct TrainPlan {
     int64_t parameter_bytes;  /* weights, moments, gradients */
     int64_t activation_bytes; /* of all workers together */

@@ -13,7 +13,7 @@ void plain_rmsnorm(const Node *node) {
         for (int64_t c = 0; c < C; c++) sum += (double)x[c] * (double)x[c];
         real r = (real)(1 / sqrt(sum / (double)C + eps));
         for (int64_t c = 0; c < C; c++) y[c] = x[c] * r * g[c];
-        node->kept[n] = r;
+        node->saved[n] = r;
     }
 }
 
@@ -24,7 +24,7 @@ void plain_rmsnorm_backward(const Node *node) {
     int64_t N = tensor_rows(node->output), C = tensor_columns(node->output);
     for (int64_t n = 0; n < N; n++) {
         const real *x = node->inputs[0]->data + n * C, *dy = node->output_gradient + n * C;
-        real r = node->kept[n];
+        real r = node->saved[n];
         double s = 0;
         for (int64_t c = 0; c < C; c++) s += (double)dy[c] * (double)g[c] * (double)x[c];
         for (int64_t c = 0; c < C; c++) {

@@ -1,4 +1,4 @@
-#include "tensor/panel_product.h"
+#include "tensor/packed_product.h"
 
 /* Rows of a tile. Its sums must stay in registers (32 with AVX-512, else 16), and there must be enough
  * of them for the next multiply-add not to wait for the last one. */
@@ -53,8 +53,8 @@ static inline __attribute__((always_inline)) void columns(const int V, const boo
     for (; i < m; i++) tile(1, V, whole, t, a + i * t->down, b, c + i * t->ldc);
 }
 
-void panel_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Panels b,
-                   real beta, real *c, int64_t ldc) {
+void packed_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, PackedMatrix b,
+                    real beta, real *c, int64_t ldc) {
     Task task = {.k = k,
                  .down = a.transposed ? 1 : a.stride,
                  .along = a.transposed ? a.stride : 1,
@@ -102,7 +102,7 @@ static void load_square(int64_t rows, int64_t width, const real *from, int64_t s
     }
 }
 
-Panels pack_transposed(int64_t rows, int64_t D, const real *from, real *to) {
+PackedMatrix pack_transposed(int64_t rows, int64_t D, const real *from, real *to) {
     for (int64_t r = 0; r < rows; r += PANEL)
         for (int64_t d = 0; d < D; d += LANES) {
             real buffers[2][SQUARE], *square = buffers[0], *next = buffers[1];
@@ -122,9 +122,9 @@ Panels pack_transposed(int64_t rows, int64_t D, const real *from, real *to) {
             shuffle(square, next);
             memcpy(place, next, (size_t)(width * PANEL) * sizeof(real));
         }
-    return (Panels){to, PANEL, PANEL * D};
+    return (PackedMatrix){to, PANEL, PANEL * D};
 }
 
-int64_t panels_size(int64_t rows, int64_t D) {
+int64_t packed_size(int64_t rows, int64_t D) {
     return (rows + PANEL - 1) / PANEL * PANEL * D;
 }

@@ -1,8 +1,8 @@
 /* Products of blocks that stay in the first-level cache: what attention multiplies. gemm first puts its
  * operands into another order, which takes as long as such a product; here B lies in that order
  * already, and the loops are compiled for the machine's own vectors. */
-#ifndef TINYLM_TENSOR_PANEL_PRODUCT_H
-#define TINYLM_TENSOR_PANEL_PRODUCT_H
+#ifndef TINYLM_TENSOR_PACKED_PRODUCT_H
+#define TINYLM_TENSOR_PACKED_PRODUCT_H
 
 #include "tensor/matmul.h"
 
@@ -10,20 +10,20 @@ enum { PANEL = 2 * LANES };
 
 /* A matrix cut into panels of PANEL columns: element (p, j) is
  * data[j / PANEL · distance + p · stride + j % PANEL]. A row-major one has distance PANEL. */
-typedef struct Panels {
+typedef struct PackedMatrix {
     const real *data;
     int64_t stride, distance;
-} Panels;
+} PackedMatrix;
 
 /* C = alpha · op(A) · B + beta · C, op(A) of m × k, B of k × n; with beta 0 the old C is not read.
  * B is read in whole vectors: up to LANES − 1 reals after column n, which must be readable, and are
  * thrown away. A whole number of vectors is faster. Runs on the calling thread. */
-void panel_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, Panels b,
-                   real beta, real *c, int64_t ldc);
+void packed_product(int64_t m, int64_t n, int64_t k, real alpha, MatmulOperand a, PackedMatrix b,
+                    real beta, real *c, int64_t ldc);
 
 /* from (rows, D) transposed to panels of D rows; columns beyond `rows` are 0. Takes
- * panels_size(rows, D) reals at `to`. */
-Panels pack_transposed(int64_t rows, int64_t D, const real *from, real *to);
-int64_t panels_size(int64_t rows, int64_t D);
+ * packed_size(rows, D) reals at `to`. */
+PackedMatrix pack_transposed(int64_t rows, int64_t D, const real *from, real *to);
+int64_t packed_size(int64_t rows, int64_t D);
 
 #endif
