@@ -162,11 +162,34 @@ static void test_rank_file_names(void **state) {
     }
 }
 
+/* An added token whose id leaves a gap behind the vocabulary keeps it. */
+static void test_gap_before_added_token(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false},"
+        " \"added_tokens\": [{\"id\": 5, \"content\": \"<x>\"}],"
+        " \"model\": {\"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}";
+    write_bytes(scratch_path("gap.json"), json, strlen(json));
+    Error error;
+    Tokenizer *tokenizer = tokenizer_load(scratch_path("gap.json"), &error);
+    if (!tokenizer) fail_msg("%s", error.message);
+    uint32_t *ids;
+    size_t count;
+    assert_true(tokenizer_encode(tokenizer, (const uint8_t *)"b<x>a", 5, &ids, &count, &error));
+    static const uint32_t expected[] = {1, 5, 0};
+    assert_int_equal(count, 3);
+    assert_memory_equal(ids, expected, sizeof expected);
+    assert_int_equal(tokenizer_vocab_size(tokenizer), 6);
+    assert_null(tokenizer_token(tokenizer, 3, &count));
+    free(ids);
+    tokenizer_free(tokenizer);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_pieces),    cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_saved),           cmocka_unit_test(test_streamed),
-        cmocka_unit_test(test_rank_file_names),
+        cmocka_unit_test(test_rank_file_names), cmocka_unit_test(test_gap_before_added_token),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }
