@@ -93,7 +93,7 @@ values() {
         set_refuses model.num_heads=3 'model.num_heads is 3; it must divide model.d_model (16)' &&
         train_refuses 'model.vocab_size is 100, but the tokenizer has 300 tokens; raise it or leave it out' --set model.vocab_size=100 &&
         train_refuses 'tiny.json: model.d_model is 6 and model.num_heads 2, which makes heads of 3 elements; rope turns them in pairs and needs an even number' --set model.d_model=6 &&
-        train_refuses '--set training: must be KEY=VALUE, as in training.max_steps=50' --set training
+        train_refuses '--set training: must be KEY=VALUE, with dots between the parts of the key, as in training.max_steps=50' --set training
 }
 check "values: unknown, of the wrong type, out of range, heads that do not fit" values
 too_large() {
