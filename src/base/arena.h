@@ -1,5 +1,5 @@
-/* Memory that is given out in order and taken back all at once, and a pool of blocks that are handed
- * round. Both reach a state in the first training step after which they ask the system for nothing. */
+/* An arena (stack allocator) and a pool of reusable blocks. After the first training step neither asks
+ * the system for memory. */
 #ifndef TINYLM_BASE_ARENA_H
 #define TINYLM_BASE_ARENA_H
 
@@ -13,7 +13,7 @@ typedef struct Arena {
     ArenaChunk *chunks; /* newest first; after arena_reset a single one that holds everything */
     size_t used;        /* bytes given out now, all chunks together */
     size_t peak;        /* the largest `used` so far */
-    bool counting;      /* dry run: count, and give out NULL */
+    bool counting;      /* plan: count, and return NULL */
 } Arena;
 
 /* `bytes` of uninitialised memory, aligned to 64 (a cache line). NULL only when counting. */
@@ -31,11 +31,11 @@ typedef struct PoolBlock PoolBlock;
 typedef struct Pool {
     PoolBlock *idle; /* blocks waiting for their next use */
     size_t bytes;    /* of all blocks that exist: the peak */
-    bool counting;   /* dry run: no memory behind the blocks */
+    bool counting;   /* plan: no memory behind the blocks */
 } Pool;
 
 /* A block of exactly this size class: an idle one, or a new one. Uninitialised, aligned to 64. In a
- * dry run the address is unique but must not be touched. */
+ * plan the address is unique but must not be touched. */
 void *pool_take(Pool *pool, size_t bytes);
 void pool_give(Pool *pool, void *block); /* NULL is fine */
 void pool_free(Pool *pool);              /* frees the idle blocks: give all back before */

@@ -19,19 +19,19 @@ typedef struct MappedFile {
 /* Maps a regular file read-only. Errors: missing, a directory, unreadable, not a regular file. */
 bool file_map(MappedFile *file, const char *path, Error *error);
 void file_unmap(MappedFile *file);
-/* Says that a part of a map will not be read again soon: it stops counting as memory of the process,
- * and is read anew when touched. */
+/* Advises the kernel that a part of a map is not needed soon: its pages leave the resident memory of the
+ * process and are read again on access. */
 void file_forget(const uint8_t *part, size_t size);
 
 /* Reads a whole file (or standard input for "-") into memory that the caller frees; a NUL follows
- * the last byte. `size` gets the number of bytes. Errors as file_map, and when more than `limit`
- * bytes come. NULL on error. */
+ * the last byte. `size` gets the number of bytes. Errors as file_map, and if there are more than `limit`
+ * bytes. NULL on error. */
 char *file_read(const char *path, size_t limit, size_t *size, Error *error);
 
 bool file_exists(const char *path); /* a regular file */
 bool directory_exists(const char *path);
-/* An error when the output is the input, be it by another path or a link; `what` names it in the
- * message: "the table". */
+/* An error if output and input are the same file, even through different paths or links; `what` names
+ * it in the message: "the table". */
 bool file_check_output(const char *output, const char *input, const char *what, Error *error);
 
 /* ---- writing ---- */
@@ -45,7 +45,7 @@ typedef struct FileWriter {
                        wait for the disk, and only a crash of the machine can leave half of it */
 } FileWriter;
 
-/* Refuses what is there and no regular file: a rename would put an end to a device or a pipe. A
+/* Refuses an existing path that is not a regular file: the rename would replace a device or a pipe. A
  * symbolic link is followed. */
 bool file_writer_open(FileWriter *writer, const char *path, Error *error);
 /* Makes the file appear. With `keep_previous` (may be NULL) the file that had the name stays
@@ -53,16 +53,16 @@ bool file_writer_open(FileWriter *writer, const char *path, Error *error);
  * failure nothing has changed and the temporary file is gone. The writer is closed either way. */
 bool file_writer_commit(FileWriter *writer, const char *keep_previous, Error *error);
 void file_writer_abort(FileWriter *writer); /* removes the temporary file; fine after commit */
-/* Removes the temporary files of all open writers, and an unfinished directory. For signal handlers, right
- * before the process ends: async-signal-safe. */
+/* Removes the temporary files of all open writers, and an unfinished directory. For signal handlers,
+ * right before the process ends: async-signal-safe. */
 void file_remove_unfinished(void);
 /* Between the two calls all files and directories that this process makes count as unfinished: what is
  * written into a directory under a temporary name. */
 void file_begin_directory(void);
 void file_end_directory(void);
 
-/* Removes the temporary files that killed or crashed processes (their id is in the name) left in a folder.
- * A missing folder is fine. */
+/* Removes the temporary files that killed or crashed processes (their id is in the name) left in a
+ * folder. A missing folder is fine. */
 void file_remove_stale(const char *folder);
 
 /* open + write + commit for content that is in memory. */

@@ -1,6 +1,6 @@
 /* JSON (RFC 8259) on cJSON, which parses and prints. cJSON is lenient: it accepts "01", "1.", infinities,
- * control characters, a NUL that cuts a string short, duplicate keys and text after the value. Files
- * written by hand deserve to hear about these mistakes, so json_parse looks for them itself.
+ * control characters, a NUL that cuts a string short, duplicate keys and text after the value.
+ * json_parse reports these mistakes itself.
  *
  * Accepted beyond the RFC: a byte order mark at the start. Line ends may be LF or CRLF. */
 #ifndef TINYLM_BASE_JSON_H

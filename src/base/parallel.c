@@ -42,7 +42,7 @@ void parallel_flush_denormals(void) {
 }
 
 #if defined(__linux__) && defined(__x86_64__)
-/* The kernels OpenBLAS should have taken, or NULL when its choice is all right. */
+/* The kernels OpenBLAS should have taken, or NULL if its choice is fine. */
 static const char *better_kernel(void) {
     static const char *const old[] = {"Prescott",   "Core2",   "Penryn",
                                       "Dunnington", "Nehalem", "Atom"};
@@ -56,8 +56,7 @@ static const char *better_kernel(void) {
     return avx512 ? "SkylakeX" : "Haswell";
 }
 
-/* Starts this program again, with the same arguments, if that gives it better kernels. Returns
- * when it does not, or when it cannot be done: a slow program is better than none. */
+/* Starts this program again, with the same arguments, if that gives it better kernels. Returns if it does not, or if exec fails: a slow program is better than none. */
 static void restart_with_better_kernel(void) {
     const char *kernel = getenv("OPENBLAS_CORETYPE") ? NULL : better_kernel();
     FILE *file = kernel ? fopen("/proc/self/cmdline", "rbe") : NULL;
@@ -108,7 +107,7 @@ void parallel_resize(int threads) {
     omp_set_num_threads(threads);
 }
 
-/* Of this thread; 0: nothing said. */
+/* Of this thread; 0: not set. */
 static _Thread_local int share = 0;
 
 int parallel_share(void) {

@@ -14,8 +14,8 @@ int parallel_available(void);
  * where the environment has an OMP_THREAD_LIMIT below it.
  *
  * An OpenBLAS older than the processor (Debian 12's, on processors from 2023 on) does not recognise it
- * and takes kernels of 2004, ten times slower than what it has. Then, and only when the user has not
- * set OPENBLAS_CORETYPE, the program starts itself again with the right one named there: the library
+ * and falls back to kernels of 2004, ten times slower. Then, and only when the user has not set
+ * OPENBLAS_CORETYPE, the program starts itself again with the right one named there: the library
  * chooses while it is being loaded, so it is too late for this process. Nothing may have been printed
  * or opened before the call. */
 int parallel_start(int threads);
@@ -26,12 +26,12 @@ int parallel_threads(void);
 void parallel_resize(int threads);
 
 /* How many threads may share an operation that the calling thread runs: outside of a parallel region
- * the team's size; inside, 1 or what the thread has been told with parallel_set_share. */
+ * the team's size; inside, 1 or the value set by parallel_set_share. */
 int parallel_share(void);
-/* Into how many parts to cut work that has at most `most` of them: as many as threads may share it,
- * but none that takes less than some 10 µs. `work` is counted in multiply-adds of a large product. */
+/* The number of parts to cut work into, at most `most`: one for each thread that may share it, but none
+ * that takes less than about 10 µs. `work` is counted in multiply-adds of a large product. */
 int parallel_parts(int64_t most, int64_t work);
-/* Sets the calling thread's share; 0: as if nothing had been said. */
+/* Sets the calling thread's share; 0: back to the default. */
 void parallel_set_share(int threads);
 /* Calls function(context, part) for each part in [0, parts) and returns when all are done. Outside of a
  * parallel region each part has a thread of the team. Inside, the parts are OpenMP tasks: threads that

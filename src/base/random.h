@@ -10,7 +10,7 @@
 typedef enum RandomStream {
     RANDOM_INIT = 1,     /* index: (parameter number << 40) + element */
     RANDOM_WINDOWS = 2,  /* index: step · rows per step + row (training windows) */
-    RANDOM_SAMPLING = 3, /* index: (story << 32) + token position */
+    RANDOM_SAMPLING = 3, /* index: (sequence << 32) + token position */
     RANDOM_TASK = 4,     /* training sequences of the built-in tasks */
     RANDOM_TASK_VALID = 5,
     RANDOM_TALES = 6,

@@ -1,4 +1,4 @@
-/* Small questions about text that a user typed: numbers, and names that are almost right. Used for
+/* Text that a user typed: UTF-8, numbers, intervals, and misspelled names. Used for
  * command lines and configs alike. Nothing here depends on the locale. */
 #ifndef TINYLM_BASE_TEXT_H
 #define TINYLM_BASE_TEXT_H
