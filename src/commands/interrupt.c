@@ -1,5 +1,6 @@
 #include "commands/interrupt.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,8 +9,15 @@
 
 static const char *volatile last_words;
 
-/* Only what a signal handler may do: no stdio, no memory. */
+static pthread_t main_thread;
+
+/* Only what a signal handler may do: no stdio, no memory. A worker hands the signal on to the main thread,
+ * which alone changes the list of unfinished files: it cannot free a path while its handler reads it. */
 static void clean_up(int number) {
+    if (!pthread_equal(pthread_self(), main_thread)) {
+        pthread_kill(main_thread, number);
+        return;
+    }
     file_remove_unfinished();
     const char *words = last_words;
     if (write(STDERR_FILENO, words, strlen(words)) >= 0 && write(STDERR_FILENO, "\n", 1) >= 0)
@@ -19,6 +27,7 @@ static void clean_up(int number) {
 
 void interrupt_cleanly(const char *words) {
     last_words = words;
+    main_thread = pthread_self();
     interrupt_handle(clean_up, true);
 }
 
