@@ -99,6 +99,11 @@ input_as_output() {
 }
 check "a text is not overwritten with its own ids" input_as_output
 
+cut_json='{"padding": {"pad_id": 0}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}'
+echo "$cut_json" >cut.json
+warns_of_padding() { [ "$(printf aaa | "$tokenize" encode --tokenizer cut.json 2>err | tr '\n' ' ')" = "0 0 0 " ] && grep -q "warning: cut.json: its tokenizer sets truncation or padding" err; }
+check "truncation and padding are not applied, with a warning" warns_of_padding
+
 # Constant memory: an endless pre-token, and one that is never anything else than its beginning.
 if nm "$tokenize" 2>/dev/null | grep -q __asan_init; then
     skip "32 MB of one letter in little memory" "the sanitizers need much memory"

@@ -333,6 +333,30 @@ static void test_huggingface(void **state) {
     tokenizer_free(tokenizer);
 }
 
+/* Truncation and padding are not applied, and the tokenizer says so for a command to warn. */
+static void test_truncation_and_padding(void **state) {
+    (void)state;
+    static const char *const settings[] = {
+        "\"truncation\": null, \"padding\": null", "\"truncation\": {\"max_length\": 2}",
+        "\"padding\": {\"pad_id\": 0, \"strategy\": {\"Fixed\": 8}}"};
+    for (int i = 0; i < 3; i++) {
+        char *json = string_format("{%s, \"pre_tokenizer\": " BYTE_LEVEL
+                                   ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": []}}",
+                                   settings[i]);
+        Error error;
+        Tokenizer *tokenizer = read_huggingface(json, &error);
+        if (!tokenizer) fail_msg("%s", error.message);
+        assert_int_equal(tokenizer->fixed_length, i > 0);
+        uint32_t *ids;
+        size_t count;
+        assert_true(tokenizer_encode(tokenizer, (const uint8_t *)"aaaa", 4, &ids, &count, &error));
+        assert_int_equal(count, 4);
+        free(ids);
+        tokenizer_free(tokenizer);
+        free(json);
+    }
+}
+
 /* "ignore_merges": a pre-token that is a token is taken whole; other text goes by the merges. */
 static void test_ignore_merges(void **state) {
     (void)state;
@@ -488,6 +512,7 @@ int main(void) {
         cmocka_unit_test(test_merges_with_and_without_version),
         cmocka_unit_test(test_broken_tiktoken),
         cmocka_unit_test(test_huggingface),
+        cmocka_unit_test(test_truncation_and_padding),
         cmocka_unit_test(test_ignore_merges),
         cmocka_unit_test(test_order_of_places),
         cmocka_unit_test(test_huggingface_folder),

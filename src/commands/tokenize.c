@@ -11,7 +11,9 @@ static Session session;
 
 #define TOKENIZER                                                                                  \
     OPTION_TEXT("--tokenizer", "DIR", &session.directory,                                          \
-                "its folder, its tokenizer.json, or a tiktoken file", .needed = true),             \
+                "its folder, its tokenizer.json, or a tiktoken file (one whose name begins with "  \
+                "cl100k, o200k or llama3 splits text that way, others as GPT-2)",                  \
+                .needed = true),                                                                   \
         OPTION_LIST("--special", "TOKEN", &session.specials, "one more special token")
 #define TEXT OPTION_TEXT("--input", "FILE", &session.input, "text", .absent = "standard input")
 

@@ -18,6 +18,8 @@ void model_file_warn(ModelFile *file, const char *format, ...) {
 bool model_file_load_tokenizer(ModelFile *file, const char *path, const char *separator,
                                Error *error) {
     Tokenizer *bpe = tokenizer_load(path, error);
+    if (bpe && bpe->fixed_length)
+        model_file_warn(file, "%s: " TOKENIZER_FIXED_LENGTH_WARNING, path);
     if (bpe) model_tokenizer_take(&file->tokenizer, bpe, separator);
     return bpe != NULL;
 }

@@ -46,6 +46,8 @@ typedef struct Tokenizer {
      * one pair at a time, and a pre-token that is a token is not split. */
     bool rank_files;
     bool whole_tokens; /* only the latter (Hugging Face's "ignore_merges") */
+    bool
+        fixed_length; /* the file sets truncation or padding, which are not applied: for a warning */
     /* Capacities of id_of_name, merges and name_of_id. */
     uint32_t name_capacity, merge_capacity;
     int64_t id_capacity;
@@ -84,6 +86,10 @@ void tokenizer_use_one_place(Tokenizer *tokenizer);
 bool tokenizer_add_special(Tokenizer *tokenizer, const char *text, Error *error);
 
 /* ---- queries ---- */
+
+/* The warning for a tokenizer whose file sets truncation or padding; follows "PATH: ". */
+#define TOKENIZER_FIXED_LENGTH_WARNING                                                             \
+    "its tokenizer sets truncation or padding, which are not applied: texts keep their length"
 
 int64_t tokenizer_vocab_size(const Tokenizer *tokenizer); /* highest id + 1 */
 /* Bytes of a token, not NUL-terminated; NULL for an id that is not in the vocabulary. */

@@ -40,7 +40,7 @@ Tokenizer *tokenizer_read_gpt2(const FileText *files, Error *error);
 /* Hugging Face tokenizer.json, if it is a byte-level BPE with a split of pretokenizer.h; anything that would
  * change the ids (another model, normalizer, pre-tokenizer, template, added tokens that strip blanks or
  * that two passes would find in another order, …) is refused by name. Its merges are applied one place
- * at a time. Settings for truncation and padding are ignored. */
+ * at a time. Truncation and padding are not applied: see fixed_length. */
 Tokenizer *tokenizer_read_huggingface(const FileText *file, Error *error);
 
 /* tiktoken: lines "base64 rank". The file does not tell how text is split; its name does, if it begins with

@@ -168,6 +168,9 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
     else
         corpus->tokenizer = train_tokenizer(corpus, wanted, options, error);
     if (!corpus->tokenizer) return false;
+    if (corpus->tokenizer->fixed_length)
+        notice(options,
+               string_format("warning: %s: " TOKENIZER_FIXED_LENGTH_WARNING, wanted->load));
     for (int64_t i = 0; i < wanted->special_tokens.count; i++)
         if (!tokenizer_add_special(corpus->tokenizer, wanted->special_tokens.items[i], error))
             return false;

@@ -10,6 +10,8 @@
 Tokenizer *tokenize_load(const char *path, const OptionList *specials, Error *error) {
     Tokenizer *tokenizer = tokenizer_load(path, error);
     bool done = tokenizer != NULL;
+    if (done && tokenizer->fixed_length)
+        print_line(stderr, "warning: %s: " TOKENIZER_FIXED_LENGTH_WARNING, path);
     for (int i = 0; done && i < specials->count; i++)
         done = tokenizer_add_special(tokenizer, specials->items[i], error);
     return tokenizer_keep_if(tokenizer, done);

@@ -225,6 +225,7 @@ static bool read_model(Tokenizer *tokenizer, const FileText *file, const cJSON *
     done = done && read_post_processor(tokenizer, file, json, error);
     tokenizer_use_one_place(tokenizer);
     tokenizer->whole_tokens = cJSON_IsTrue(member(model, "ignore_merges"));
+    tokenizer->fixed_length = member(json, "truncation") || member(json, "padding");
     return done;
 }
 
