@@ -55,7 +55,7 @@ static bool open_corpus(const char *path, int vocab_size, Error *error) {
 static const char *shared_ids(const char *name) {
     char shared[64];
     snprintf(shared, sizeof shared, "cases/data/%s", name);
-    const char *source = shared_path(shared);
+    const char *source = case_path(shared);
     if (!source) return NULL;
     size_t size;
     char *bytes = read_bytes(source, &size);
@@ -99,7 +99,7 @@ static void check_windows(const char *path, int64_t n) {
     npy_close(&ids);
 }
 
-TEST(every_window_is_drawn) {
+CASES_TEST(every_window_is_drawn) {
     for (int64_t n = T + 1; n <= T + 5; n++) check_windows(save_ascending("ids.npy", n), n);
     const char *path = shared_ids("d01_17_ids.u16");
     if (path) check_windows(path, 17);
@@ -118,7 +118,7 @@ TEST(windows_do_not_depend_on_how_a_step_is_split) {
     assert_true(window_start(3, 0, 0, 8, 1 << 30, T) != window_start(4, 0, 0, 8, 1 << 30, T));
 }
 
-TEST(a_file_too_short_is_refused) {
+CASES_TEST(a_file_too_short_is_refused) {
     Error error;
     for (int64_t n = 0; n <= T; n++) {
         assert_false(open_corpus(save_ascending("ids.npy", n), 100, &error));
@@ -177,7 +177,7 @@ TEST(the_last_ids_are_held_out) {
     check_held_out(2 * T + 1, 0);
 }
 
-TEST(an_id_outside_of_the_vocabulary_is_named) {
+CASES_TEST(an_id_outside_of_the_vocabulary_is_named) {
     uint32_t ids[40] = {0};
     ids[33] = 100;
     save_ids(scratch_path("ids.npy"), NPY_UINT32, ids, 40);

@@ -40,7 +40,7 @@ static void run_tables(void (*run)(const cJSON *table), const char *own, const c
     assert_non_null(table);
     run(table);
     cJSON_Delete(table);
-    const char *path = shared_path(shared);
+    const char *path = case_path(shared);
     if (!path) return;
     table = read_json(path);
     run(table);
@@ -75,7 +75,7 @@ static void run_schedules(const cJSON *table) {
     }
 }
 
-TEST(schedule_follows_the_formula) {
+CASES_TEST(schedule_follows_the_formula) {
     run_tables(run_schedules, OWN_SCHEDULES, "cases/num/n03_lr_schedule.json");
 }
 
@@ -145,7 +145,7 @@ static void run_adamw(const cJSON *table) {
     optimizer_free(&resumed);
 }
 
-TEST(adamw_in_the_order_of_the_handout) {
+CASES_TEST(adamw_in_the_order_of_the_handout) {
     run_tables(run_adamw, OWN_ADAMW, "cases/num/n02_adamw_resume.json");
 }
 
@@ -229,7 +229,7 @@ static void run_clips(const cJSON *table) {
     }
 }
 
-TEST(clipping_by_the_global_norm) {
+CASES_TEST(clipping_by_the_global_norm) {
     run_tables(run_clips, OWN_CLIPS, "cases/num/n04_clip.json");
 }
 
@@ -348,7 +348,7 @@ static void run_losses(const cJSON *table) {
     }
 }
 
-TEST(loss_of_extreme_logits) {
+CASES_TEST(loss_of_extreme_logits) {
     run_tables(run_losses, OWN_LOSSES, "cases/num/n05_n06_softmax_loss.json");
 }
 
@@ -413,14 +413,17 @@ static const char OWN_ANGLES[] =
     " [4, 100, 30, 1, -0.9899924966004454, 0.1411200080598672],"
     " [2, 10000, 20000, 0, 0.8131996906089204, 0.5819847619942949]]}";
 
-TEST(rope_angles_at_far_positions) {
+CASES_TEST(rope_angles_at_far_positions) {
     run_tables(run_angles, OWN_ANGLES, "cases/num/n10_rope_angles.json");
     for (int64_t at = 5; at < FAR; at = at * 3 + 1)
         for (int64_t pair = 0; pair < 32; pair++) {
             double angle = (double)at * pow(10000, -2.0 * (double)pair / 64);
             check_angle(64, 10000, at, pair, cos(angle), sin(angle));
         }
-    for (int i = 0; rope_models[i]; i++) model_free(rope_models[i]);
+    for (int i = 0; rope_models[i]; i++) {
+        model_free(rope_models[i]);
+        rope_models[i] = NULL;
+    }
 }
 
 /* ---- products ---- */

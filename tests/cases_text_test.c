@@ -74,16 +74,15 @@ TEST(separators_stay_where_they_are) {
     check_text("cut|<|endoftext");
 }
 
-TEST(separators_in_the_shared_files) {
-    const char *path = shared_path("cases/data/d05.expect.json");
-    if (!path) skip();
+CASES_TEST(separators_in_files) {
+    const char *path = need_case("cases/data/d05.expect.json");
     cJSON *json = read_json(path);
     const cJSON *file;
     cJSON_ArrayForEach(file, cJSON_GetObjectItem(json, "files")) {
         char name[128];
         snprintf(name, sizeof name, "cases/data/%s", file->string);
         size_t size;
-        char *text = read_bytes(shared_path(name), &size);
+        char *text = read_bytes(case_path(name), &size);
         Piece pieces[32];
         size_t count = 0;
         const cJSON *piece;

@@ -66,9 +66,8 @@ static uint32_t hex(const cJSON *object, const char *key, bool *nan) {
     return (uint32_t)strtoul(text, NULL, 16);
 }
 
-TEST(test_shared_cases) {
-    const char *path = shared_path("cases/num/f11_half_types.json");
-    if (!path) skip();
+CASES_TEST(test_cases) {
+    const char *path = need_case("cases/num/f11_half_types.json");
     cJSON *cases = read_json(path), *item;
     bool nan, ignored;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(cases, "to_half")) {

@@ -1,8 +1,8 @@
-/* Shared by the tests of file formats: a scratch folder, the shared cases, and files to read. */
+/* Shared by the tests of file formats: a scratch folder, and files to read. */
 #ifndef TINYLM_TESTS_FORMATS_HELPERS_H
 #define TINYLM_TESTS_FORMATS_HELPERS_H
 
-#include "helpers.h"
+#include "cases.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -36,16 +36,6 @@ static inline const char *scratch_path(const char *name) {
     char *path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", scratch, name);
     return path;
-}
-
-/* Path of a file among the shared cases, which only the project's own machines have; NULL: skip. */
-static inline const char *shared_path(const char *name) {
-    static char paths[8][512];
-    static int next;
-    char *path = paths[next++ % 8];
-    const char *folder = getenv("TINYLM_SHARED");
-    snprintf(path, sizeof paths[0], "%s/%s", folder ? folder : "../shared", name);
-    return access(path, R_OK) == 0 ? path : NULL;
 }
 
 /* Without the flush to disk of file_write, since tests write thousands of small files. */

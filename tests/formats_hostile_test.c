@@ -11,8 +11,7 @@ static void refuse_all(const char *folder, const char *const *names) {
     for (; *names; names++) {
         char name[128];
         snprintf(name, sizeof name, "%s/%s", folder, *names);
-        const char *path = shared_path(name);
-        if (!path) skip();
+        const char *path = need_shared(name);
         refuse_reading(path, path);
     }
 }

@@ -248,9 +248,8 @@ TEST(test_ignored_keys) {
 }
 
 /* Frequencies of the shared cases, whatever the spelling. */
-TEST(test_shared_scaling) {
-    const char *path = shared_path("cases/num/f07_rope_scaling.json");
-    if (!path) skip();
+CASES_TEST(test_scaling_cases) {
+    const char *path = need_case("cases/num/f07_rope_scaling.json");
     cJSON *json = read_json(path), *item;
     int count = 0;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "cases")) {

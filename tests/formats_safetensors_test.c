@@ -25,9 +25,8 @@ static void refuse(const char *path, const char *part_of_message) {
         fail_msg("'%s' should name the file and say '%s'", error.message, part_of_message);
 }
 
-TEST(test_shared_cases) {
-    const char *path = shared_path("cases/st/expect.json");
-    if (!path) skip();
+CASES_TEST(test_cases) {
+    const char *path = need_case("cases/st/expect.json");
     cJSON *json = read_json(path), *item, *wanted;
     int files = 0;
     cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "ok")) {
@@ -35,7 +34,7 @@ TEST(test_shared_cases) {
         snprintf(name, sizeof name, "cases/st/%s", item->string);
         Safetensors file;
         Error error = {""};
-        if (!safetensors_open(&file, shared_path(name), &error)) fail_msg("%s", error.message);
+        if (!safetensors_open(&file, case_path(name), &error)) fail_msg("%s", error.message);
         files++;
         cJSON_ArrayForEach(wanted, cJSON_GetObjectItem(item, "expect")) {
             const StoredTensor *tensor = stored_tensors_find(&file.tensors, wanted->string);

@@ -21,13 +21,25 @@
 static struct CMUnitTest listed_tests[64];
 static size_t test_count;
 
+static inline void list_test(struct CMUnitTest test) {
+    if (test_count == sizeof listed_tests / sizeof *listed_tests) abort();
+    listed_tests[test_count++] = test;
+}
+
 #define TEST(test)                                                                                 \
     static void test(void **state);                                                                \
     __attribute__((constructor)) static void list_##test(void) {                                   \
-        if (test_count == sizeof listed_tests / sizeof *listed_tests) abort();                     \
-        listed_tests[test_count++] = (struct CMUnitTest)cmocka_unit_test(test);                    \
+        list_test((struct CMUnitTest)cmocka_unit_test(test));                                      \
     }                                                                                              \
     static void test(__attribute__((unused)) void **state)
+
+/* skip() that says why (printf's arguments): tests/run.sh prints the reason. */
+#define skip_because(...)                                                                          \
+    do {                                                                                           \
+        print_message("# SKIP " __VA_ARGS__);                                                      \
+        print_message("\n");                                                                       \
+        skip();                                                                                    \
+    } while (0)
 
 /* Runs every TEST of the file, between setup and teardown (or NULL). Returns how many failed. */
 static inline int run_all_tests(CMFixtureFunction setup, CMFixtureFunction teardown) {

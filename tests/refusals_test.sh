@@ -130,18 +130,15 @@ arrays() {
         ids_refuse text.txt "text.txt: is text, and the config has no \"tokenizer\" to turn it into ids; add one, or name an .npy file of ids"
 }
 check "ids outside of the vocabulary, too few, cut short, of another shape or type, text in their place" arrays
-shared_ids() { # raw uint16 from others: 12 ids, one of them beyond their vocabulary of 300
-    count=$(($(wc -c <"$shared/cases/data/d04_id_out_of_range.u16") / 2))
-    npy shared.npy "($count,)" 0 0 && cat "$shared/cases/data/d04_id_out_of_range.u16" >>shared.npy
+shared_ids() { # raw uint16, one of them beyond the vocabulary
+    count=$(($(wc -c <"$1/cases/data/d04_id_out_of_range.u16") / 2))
+    npy shared.npy "($count,)" 0 0 && cat "$1/cases/data/d04_id_out_of_range.u16" >>shared.npy
     "$bin/train" ids.json --run new --set data.train=shared.npy --set model.vocab_size=262 --set model.context_length=4 >out 2>err
     [ $? -eq 1 ] && [ ! -e new ] && [ "$(wc -l <err)" -eq 1 ] && cat err &&
         grep -q '^train: shared.npy: id [0-9]* at position [0-9]* is outside of the vocabulary (262)' err
 }
-if [ -f "$shared/cases/data/d04_id_out_of_range.u16" ]; then
-    check "ids outside of the vocabulary (shared case)" shared_ids
-else
-    skip "ids outside of the vocabulary (shared case)" "no shared cases"
-fi
+check "ids outside of the vocabulary in a file of the cases" shared_ids "$root/tests/fixtures"
+[ ! -d "$shared" ] || check "ids outside of the vocabulary in a shared file" shared_ids "$shared"
 unreadable() {
     cp text.txt secret.txt && chmod 000 secret.txt && chmod 755 . &&
         setpriv --reuid 65534 --clear-groups "$bin/tokenize" split --input secret.txt 2>err

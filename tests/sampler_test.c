@@ -40,9 +40,8 @@ static void assert_kept_json(const SamplerConfig *config, int64_t V, const cJSON
     assert_kept(config, V, kept, count);
 }
 
-TEST(the_table_of_edges_holds) {
-    const char *path = shared_path("cases/num/g_sampler.json");
-    if (!path) skip();
+CASES_TEST(the_table_of_edges_holds) {
+    const char *path = need_case("cases/num/g_sampler.json");
     cJSON *json = read_json(path);
     const cJSON *item, *value;
     int cases = 0;

@@ -62,9 +62,9 @@ static void assert_pieces(const uint8_t *text, size_t length, const SpecialToken
     free(theirs);
 }
 
-TEST(test_split_specials) {
+CASES_TEST(test_split_specials) {
     unicode_start();
-    cJSON *json = shared_cases("t02_t03_special_neighbours.json");
+    cJSON *json = tokenizer_cases("t02_t03_special_neighbours.json");
     SpecialTokens none = {0}, specials = {0};
     const cJSON *item;
     cJSON_ArrayForEach(item, json_get(json, "specials"))
@@ -80,7 +80,7 @@ TEST(test_split_specials) {
     cJSON_Delete(json);
 }
 
-TEST(test_split_files) {
+CASES_TEST(test_split_files) {
     unicode_start();
     static const char *const names[] = {"t12_line_ends", "t13_nul_bytes", "t14_bom_text",
                                         "t21_mojibake"};
@@ -88,12 +88,12 @@ TEST(test_split_files) {
     special_tokens_add(&specials, "<|endoftext|>", 0);
     for (int i = 0; i < 4; i++) {
         char *name = string_format("%s.expect.json", names[i]);
-        cJSON *json = shared_cases(name);
+        cJSON *json = tokenizer_cases(name);
         free(name);
         name = string_format("cases/tok/%s.txt", names[i]);
         Error error;
         size_t length;
-        char *text = file_read(shared_path(name), 1 << 20, &length, &error);
+        char *text = file_read(case_path(name), 1 << 20, &length, &error);
         assert_pieces((uint8_t *)text, length, &specials, json_get(json, "pieces"));
         free(name);
         free(text);
@@ -102,13 +102,12 @@ TEST(test_split_files) {
     special_tokens_free(&specials);
 }
 
-TEST(test_split_contractions) {
+CASES_TEST(test_split_contractions) {
     unicode_start();
-    cJSON *json = shared_cases("t10b_contractions.expect.json");
+    cJSON *json = tokenizer_cases("t10b_contractions.expect.json");
     Error error;
     size_t length;
-    char *text =
-        file_read(shared_path("cases/tok/t10b_contractions.txt"), 1 << 20, &length, &error);
+    char *text = file_read(case_path("cases/tok/t10b_contractions.txt"), 1 << 20, &length, &error);
     const uint8_t *p = (uint8_t *)text, *end = p + length;
     const cJSON *piece;
     cJSON_ArrayForEach(piece, json_get(json, "pieces")) {
@@ -180,10 +179,10 @@ TEST(test_overlapping_specials) {
 
 /* ---- Unicode ---- */
 
-TEST(test_unicode_classes) {
+CASES_TEST(test_unicode_classes) {
     unicode_start();
     double version = atof(unicode_version()); /* "15.0.0" */
-    cJSON *json = shared_cases("t11_unicode_version.json");
+    cJSON *json = tokenizer_cases("t11_unicode_version.json");
     const cJSON *row;
     cJSON_ArrayForEach(row, json_get(json, "rows")) {
         bool known = version >= atof(json_get(row, "assigned_in")->valuestring);
@@ -233,8 +232,8 @@ static void assert_code_points(const uint8_t *text, size_t length, const cJSON *
     assert_ptr_equal(text, end);
 }
 
-TEST(test_stream_decoder) {
-    cJSON *json = shared_cases("t09_stream_decode.json");
+CASES_TEST(test_stream_decoder) {
+    cJSON *json = tokenizer_cases("t09_stream_decode.json");
     const cJSON *item, *cases = json_get(json, "cases");
     assert_true(cJSON_GetArraySize(cases) > 0);
     cJSON_ArrayForEach(item, cases) {
@@ -257,9 +256,9 @@ TEST(test_stream_decoder) {
     cJSON_Delete(json);
 }
 
-TEST(test_invalid_utf8) {
+CASES_TEST(test_invalid_utf8) {
     unicode_start();
-    cJSON *json = shared_cases("t07_invalid_utf8.json");
+    cJSON *json = tokenizer_cases("t07_invalid_utf8.json");
     Error error;
     const char *special = "<|endoftext|>";
     Tokenizer *tokenizer = bpe_start(&special, 1, &error);
@@ -346,8 +345,8 @@ static Tokenizer *tokenizer_of_merges(const cJSON *merges) {
     return tokenizer;
 }
 
-TEST(test_encode_by_rank) {
-    cJSON *json = shared_cases("t16_encode_by_rank.json");
+CASES_TEST(test_encode_by_rank) {
+    cJSON *json = tokenizer_cases("t16_encode_by_rank.json");
     const cJSON *list, *item, *hex;
     cJSON_ArrayForEach(list, json_get(json, "cases")) {
         Tokenizer *tokenizer = tokenizer_of_merges(json_get(list, "merges"));
@@ -463,13 +462,13 @@ TEST(test_long_pretokens) {
 }
 
 /* A pre-token of random letters with a known number of tokens. */
-TEST(test_known_long_pretoken) {
-    cJSON *json = shared_cases("t19_long_pretoken.expect.json");
+CASES_TEST(test_known_long_pretoken) {
+    cJSON *json = tokenizer_cases("t19_long_pretoken.expect.json");
     Tokenizer *tokenizer = tokenizer_of_merges(json_get(json, "merges"));
     Error error;
     size_t length, count;
     uint32_t *ids;
-    char *text = file_read(shared_path("cases/tok/t19_random_run.txt"), 1 << 20, &length, &error);
+    char *text = file_read(case_path("cases/tok/t19_random_run.txt"), 1 << 20, &length, &error);
     size_t known = (size_t)json_get(json, "n_tokens_is_for_first_bytes")->valueint;
     assert_true(tokenizer_encode(tokenizer, (uint8_t *)text, known, &ids, &count, &error));
     assert_int_equal(count, json_get(json, "n_tokens")->valueint);

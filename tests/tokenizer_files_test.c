@@ -86,8 +86,7 @@ static void test_any_bytes(void **state) {
 
 static void test_gpt2(void **state) {
     (void)state;
-    const char *path = shared_path("data/gpt2");
-    if (!path) skip();
+    const char *path = need_shared("data/gpt2");
     Error error;
     Tokenizer *tokenizer = tokenizer_load(path, &error);
     if (!tokenizer) fail_msg("%s", error.message);

@@ -1,4 +1,4 @@
-/* Shared by the tests of the tokenizer: the shared cases, and bytes written in hex. */
+/* Shared by the tests of the tokenizer: its cases, and bytes written in hex. */
 #ifndef TINYLM_TESTS_TOKENIZER_HELPERS_H
 #define TINYLM_TESTS_TOKENIZER_HELPERS_H
 
@@ -10,12 +10,11 @@
 #include "tokenizer/encoder.h"
 #include "tokenizer/tokenizer.h"
 
-/* A JSON file among the shared cases of the tokenizer; skips the test where there is none. */
-static inline cJSON *shared_cases(const char *name) {
+/* A JSON file among the cases of the tokenizer. */
+static inline cJSON *tokenizer_cases(const char *name) {
     char *member = string_format("cases/tok/%s", name);
-    const char *path = shared_path(member);
+    const char *path = need_case(member);
     free(member);
-    if (!path) skip();
     Error error;
     size_t size;
     char *text = file_read(path, 1 << 24, &size, &error);

@@ -27,8 +27,8 @@ TEST(test_handout_words) {
     tokenizer_free(tokenizer);
 }
 
-TEST(test_big_counts) {
-    cJSON *json = shared_cases("t17_big_counts.json");
+CASES_TEST(test_big_counts) {
+    cJSON *json = tokenizer_cases("t17_big_counts.json");
     WordCounts counts;
     word_counts_init(&counts);
     const cJSON *word;
@@ -48,7 +48,7 @@ TEST(test_big_counts) {
 }
 
 static void check_cases(const char *file) {
-    cJSON *json = shared_cases(file);
+    cJSON *json = tokenizer_cases(file);
     const cJSON *item;
     cJSON_ArrayForEach(item, json_get(json, "cases")) {
         Tokenizer *tokenizer = train_on_text(json_get(item, "text")->valuestring,
@@ -59,17 +59,17 @@ static void check_cases(const char *file) {
     cJSON_Delete(json);
 }
 
-TEST(test_overlapping_pairs) {
+CASES_TEST(test_overlapping_pairs) {
     check_cases("t15_overlap_counts.json");
 }
 
-TEST(test_random_corpora) {
+CASES_TEST(test_random_corpora) {
     check_cases("t22_random_corpora.json");
 }
 
-TEST(test_specials_are_walls) {
-    cJSON *json = shared_cases("t04_specials_are_walls.expect.json");
-    const char *path = shared_path("cases/tok/t04_specials_are_walls.txt");
+CASES_TEST(test_specials_are_walls) {
+    cJSON *json = tokenizer_cases("t04_specials_are_walls.expect.json");
+    const char *path = case_path("cases/tok/t04_specials_are_walls.txt");
     const char *specials[] = {"<|endoftext|>"};
     Error error;
     int merges = json_get(json, "num_merges")->valueint;
@@ -80,12 +80,12 @@ TEST(test_specials_are_walls) {
     cJSON_Delete(json);
 }
 
-TEST(test_too_little_text) {
-    cJSON *json = shared_cases("t18_too_little_text.expect.json");
+CASES_TEST(test_too_little_text) {
+    cJSON *json = tokenizer_cases("t18_too_little_text.expect.json");
     const cJSON *file;
     cJSON_ArrayForEach(file, json_get(json, "files")) {
         char *member = string_format("cases/tok/%s", file->string);
-        const char *path = shared_path(member), *specials[] = {"<|endoftext|>"};
+        const char *path = case_path(member), *specials[] = {"<|endoftext|>"};
         free(member);
         Error error;
         BpeStats stats;
@@ -102,19 +102,18 @@ TEST(test_too_little_text) {
 
 /* The merges that come with the course, from its corpus. */
 TEST(test_reference_merges) {
-    const char *path = shared_path("data/bpe/corpus.en"), *specials[] = {"<|endoftext|>"};
-    if (!path) skip();
+    const char *path = need_shared("data/bpe/corpus.en"), *specials[] = {"<|endoftext|>"};
     Error error;
     Tokenizer *tokenizer = bpe_train(&path, 1, 500, specials, 1, NULL, NULL, &error);
     assert_non_null(tokenizer);
     assert_true(tokenizer_save(tokenizer, scratch_path("reference"), &error));
     size_t expected_size, size;
-    char *expected = file_read(shared_path("data/bpe/train-bpe-reference-merges.txt"), 1 << 20,
+    char *expected = file_read(case_path("data/bpe/train-bpe-reference-merges.txt"), 1 << 20,
                                &expected_size, &error);
     char *merges = file_read(scratch_path("reference/merges.txt"), 1 << 20, &size, &error);
     assert_string_equal(strchr(merges, '\n') + 1, expected); /* behind the #version line */
     cJSON *vocabulary =
-        json_read(shared_path("data/bpe/train-bpe-reference-vocab.json"), 1 << 20, &error);
+        json_read(case_path("data/bpe/train-bpe-reference-vocab.json"), 1 << 20, &error);
     cJSON *ours = json_read(scratch_path("reference/vocab.json"), 1 << 20, &error);
     assert_int_equal(cJSON_GetArraySize(ours), cJSON_GetArraySize(vocabulary));
     const cJSON *entry;
