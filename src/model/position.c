@@ -96,8 +96,8 @@ bool position_prepare(Position *position, int64_t length, Error *error) {
 
 /* A caller that has not prepared the tables for so many positions would read past their end. */
 static void require(const Position *position, const Tape *tape, int64_t length) {
-    bool prepared = position->prepared >= length; /* by position_prepare */
-    assert(tape->mode == TAPE_PLAN || prepared);
+    assert((tape->mode == TAPE_PLAN || position->prepared >= length) &&
+           "position_prepare has not been called for this length");
 }
 
 Tensor *position_embed(const Position *position, Tape *tape, Tensor *x, int64_t first_position) {
