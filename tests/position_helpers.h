@@ -1,5 +1,4 @@
-/* Shared by the tests of position schemes: one layer's attention with a scheme, forward and backward,
- * and the reference vectors (which only the project's own machines have). */
+/* Shared by the tests of position schemes: one layer's attention with a scheme, forward and backward. */
 #ifndef TINYLM_TESTS_POSITION_HELPERS_H
 #define TINYLM_TESTS_POSITION_HELPERS_H
 
@@ -8,10 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
 #include "base/error.h"
-#include "base/file.h"
 #include "model/position_tables.h"
 #include "model/transformer.h"
 
@@ -86,35 +82,6 @@ static inline real *values_of(Parameters *parameters, const char *name) {
     const Parameter *part = parameters_find(parameters, name);
     if (!part) fail_msg("there is no parameter %s", name);
     return parameters->values + part->offset;
-}
-
-/* ---- reference vectors ---- */
-
-static cJSON *vectors;
-
-static inline int vectors_open(void **state) {
-    (void)state;
-    const char *shared = getenv("TINYLM_SHARED");
-    char *path = path_join(shared && *shared ? shared : "../shared", "reference/vectors.json");
-    size_t size;
-    char *text = file_read(path, 1 << 24, &size, NULL);
-    vectors = text ? cJSON_ParseWithLength(text, size) : NULL;
-    if (!vectors) print_message("# %s is not here: tests against it are skipped\n", path);
-    free(path);
-    free(text);
-    return 0;
-}
-
-static inline int vectors_close(void **state) {
-    (void)state;
-    cJSON_Delete(vectors);
-    return 0;
-}
-
-static inline const cJSON *item(const cJSON *parent, const char *name) {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(parent, name);
-    if (!found) fail_msg("%s is not in vectors.json", name);
-    return found;
 }
 
 #endif

@@ -1,16 +1,12 @@
 /* The arithmetic of positions against numbers printed in papers and posts, against properties that
- * must hold, and (where the folder with reference vectors is at hand) against a reference that was
- * written apart from this code. */
-#include "helpers.h"
+ * must hold, and against a reference that was written apart from this code. */
+#include "position_vectors.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
 #include "base/error.h"
-#include "base/file.h"
 #include "model/position_tables.h"
 
 #define LENGTH(array) ((int64_t)(sizeof(array) / sizeof *(array)))
@@ -276,34 +272,7 @@ TEST(similarity_falls_but_not_steadily) {
     assert_near(position_rope_decay_bound(100, 64, frequencies), 10.2273299, 1e-8);
 }
 
-/* ---- the reference vectors, where they are at hand ---- */
-
-static cJSON *vectors; /* NULL when absent */
-
-static int vectors_open(void **state) {
-    (void)state;
-    const char *shared = getenv("TINYLM_SHARED");
-    char *path = path_join(shared && *shared ? shared : "../shared", "reference/vectors.json");
-    size_t size;
-    char *text = file_read(path, 1 << 24, &size, NULL);
-    vectors = text ? cJSON_ParseWithLength(text, size) : NULL;
-    if (!vectors) print_message("# %s is not here: the reference_ tests are skipped\n", path);
-    free(path);
-    free(text);
-    return 0;
-}
-
-static int vectors_close(void **state) {
-    (void)state;
-    cJSON_Delete(vectors);
-    return 0;
-}
-
-static const cJSON *item(const cJSON *parent, const char *name) {
-    const cJSON *found = cJSON_GetObjectItemCaseSensitive(parent, name);
-    if (!found) fail_msg("%s is not in vectors.json", name);
-    return found;
-}
+/* ---- the reference vectors ---- */
 
 static double number(const cJSON *parent, const char *name) {
     return item(parent, name)->valuedouble;
@@ -318,8 +287,8 @@ static void assert_values(const cJSON *array, const double *actual, int64_t coun
             fail_msg("element %d: %.12g is not %.12g", (int)i, actual[i], value->valuedouble);
 }
 
-TEST(reference_sinusoidal) {
-    if (!vectors) skip();
+CASES_TEST(reference_sinusoidal) {
+    load_vectors();
     const cJSON *group = item(vectors, "sinusoidal"), *positions = item(group, "positions");
     static const struct {
         const char *name;
@@ -339,14 +308,14 @@ TEST(reference_sinusoidal) {
     }
 }
 
-TEST(reference_stretch) {
-    if (!vectors) skip();
+CASES_TEST(reference_stretch) {
+    load_vectors();
     double stretched[15 * 8];
     for (int64_t row = 0; row < 15; row++) {
         PositionBlend blend = position_stretch(row, 8, 15);
         for (int64_t c = 0; c < 8; c++) {
-            double low = sin(0.23 * (double)(blend.low * 8 + c) + 0.2);
-            double high = sin(0.23 * (double)(blend.low * 8 + 8 + c) + 0.2);
+            double low = vector_input("tab", blend.low * 8 + c);
+            double high = vector_input("tab", blend.low * 8 + 8 + c);
             stretched[row * 8 + c] = (1 - blend.fraction) * low + blend.fraction * high;
         }
     }
@@ -361,8 +330,8 @@ static void assert_rope_values(const cJSON *expected, PositionConfig config, int
     assert_near(actual_magnitude, magnitude, 6e-9);
 }
 
-TEST(reference_rope_scaling) {
-    if (!vectors) skip();
+CASES_TEST(reference_rope_scaling) {
+    load_vectors();
     const cJSON *group = item(vectors, "rope_scaling");
     assert_rope_values(item(group, "dim64_default"), rope_config(1e4), 64, 64, 1);
     assert_rope_values(item(group, "linear_dim8_f4"),
@@ -399,8 +368,8 @@ TEST(reference_rope_scaling) {
                        scaled_config(1e4, ROPE_SCALING_LLAMA3, 4, 256), 64, 64, 1);
 }
 
-TEST(reference_biases) {
-    if (!vectors) skip();
+CASES_TEST(reference_biases) {
+    load_vectors();
     double values[201];
     for (const cJSON *c = item(vectors, "alibi_slopes")->child; c; c = c->next) {
         int64_t heads = atoi(c->string);
@@ -421,8 +390,8 @@ TEST(reference_biases) {
     }
 }
 
-TEST(reference_curves) {
-    if (!vectors) skip();
+CASES_TEST(reference_curves) {
+    load_vectors();
     const cJSON *group = item(vectors, "curves"), *distances = item(group, "k");
     double frequencies[64], d64[16], d768[16], integral[16], bound[16];
     position_sinusoidal_frequencies(128, 1e4, LAYOUT_HALF, frequencies);
@@ -442,5 +411,5 @@ TEST(reference_curves) {
 }
 
 int main(void) {
-    return run_all_tests(vectors_open, vectors_close);
+    return run_all_tests(NULL, free_vectors);
 }

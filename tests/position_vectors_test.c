@@ -2,6 +2,7 @@
  * reference that was written apart from this code. As double within 1e-6 (tests/position_double_test.sh
  * builds this file so), as float within 1e-4. */
 #include "position_helpers.h"
+#include "position_vectors.h"
 
 #ifdef REAL_IS_double
 static const double TOLERANCE = 1e-6;
@@ -9,12 +10,8 @@ static const double TOLERANCE = 1e-6;
 static const double TOLERANCE = 1e-4;
 #endif
 
-/* The reference's input arrays: sin(a·n + b), a and b by name. */
 static void generate(const char *name, real *to, int64_t count) {
-    const cJSON *seeds = item(item(item(vectors, "_about"), "seeds"), name);
-    double a = cJSON_GetArrayItem(seeds, 0)->valuedouble;
-    double b = cJSON_GetArrayItem(seeds, 1)->valuedouble;
-    for (int64_t n = 0; n < count; n++) to[n] = (real)sin(a * (double)n + b);
+    for (int64_t n = 0; n < count; n++) to[n] = (real)vector_input(name, n);
 }
 
 static void assert_values(const char *what, const cJSON *expected, const real *actual,
@@ -106,9 +103,8 @@ static void check_attention(const char *name, PositionConfig position) {
     layer1_close(&layer);
 }
 
-static void schemes_in_attention(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(schemes_in_attention) {
+    load_vectors();
     const RopeScaling yarn = {ROPE_SCALING_YARN, 4, 64, .beta_fast = 32, .beta_slow = 1};
     check_attention("none", (PositionConfig){.type = POSITION_NONE});
     check_attention("rope_interleaved", (PositionConfig){.type = POSITION_ROPE});
@@ -131,9 +127,8 @@ static void schemes_in_attention(void **state) {
     check_attention("txl", (PositionConfig){.type = POSITION_TRANSFORMER_XL});
 }
 
-static void without_positions_and_mask(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(without_positions_and_mask) {
+    load_vectors();
     Layer1 layer;
     layer1_open(&layer, (PositionConfig){.type = POSITION_NONE}, T, H, D);
     real part[T * C];
@@ -148,9 +143,8 @@ static void without_positions_and_mask(void **state) {
 }
 
 /* Transformer-XL's memory is our cache: three keys from before, three new positions. */
-static void transformer_xl_with_memory(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(transformer_xl_with_memory) {
+    load_vectors();
     enum { PAST = 3, NEW = 3 };
     Layer1 layer;
     layer1_open(&layer, (PositionConfig){.type = POSITION_TRANSFORMER_XL}, T, H, D);
@@ -188,9 +182,8 @@ static void transformer_xl_with_memory(void **state) {
 
 /* ---- rope, far out ---- */
 
-static void rope_at_far_positions(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(rope_at_far_positions) {
+    load_vectors();
     const cJSON *group = item(vectors, "rope"), *positions = item(group, "positions");
     static const struct {
         const char *name, *input;
@@ -226,9 +219,8 @@ static void rope_at_far_positions(void **state) {
     }
 }
 
-static void rope_scores_of_far_pairs(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(rope_scores_of_far_pairs) {
+    load_vectors();
     Layer1 layer;
     layer1_open(&layer, (PositionConfig){.type = POSITION_ROPE, .layout = LAYOUT_HALF}, 100032, 1,
                 8);
@@ -260,9 +252,8 @@ static Tensor *embed(Layer1 *layer, real *x, int64_t rows, int64_t first_positio
     return position_embed(layer->position, &layer->tape, input, first_position);
 }
 
-static void sinusoidal_in_the_embedding(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(sinusoidal_in_the_embedding) {
+    load_vectors();
     const cJSON *group = item(vectors, "sinusoidal"), *positions = item(group, "positions");
     for (int layout = LAYOUT_INTERLEAVED; layout <= LAYOUT_HALF; layout++) {
         Layer1 layer;
@@ -279,9 +270,8 @@ static void sinusoidal_in_the_embedding(void **state) {
     }
 }
 
-static void gradient_of_frequencies(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(gradient_of_frequencies) {
+    load_vectors();
     Layer1 layer;
     layer1_open(&layer, (PositionConfig){.type = POSITION_SINUSOIDAL_LEARNED}, 32, 1, 8);
     real zero[8] = {0}, w[48];
@@ -299,9 +289,8 @@ static void gradient_of_frequencies(void **state) {
     layer1_close(&layer);
 }
 
-static void learned_table(void **state) {
-    (void)state;
-    if (!vectors) skip();
+CASES_TEST(learned_table) {
+    load_vectors();
     const cJSON *group = item(vectors, "learned");
     Layer1 layer;
     layer1_open(&layer, (PositionConfig){.type = POSITION_LEARNED}, 8, 1, 8);
@@ -333,11 +322,5 @@ static void learned_table(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schemes_in_attention),       cmocka_unit_test(without_positions_and_mask),
-        cmocka_unit_test(transformer_xl_with_memory), cmocka_unit_test(rope_at_far_positions),
-        cmocka_unit_test(rope_scores_of_far_pairs),   cmocka_unit_test(sinusoidal_in_the_embedding),
-        cmocka_unit_test(gradient_of_frequencies),    cmocka_unit_test(learned_table),
-    };
-    return cmocka_run_group_tests(tests, vectors_open, vectors_close);
+    return run_all_tests(NULL, free_vectors);
 }
