@@ -120,6 +120,8 @@ test-full: test gradcheck
 
 # The same tests with the sanitizers; slower code, other folders.
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# What is too large to allocate is refused by the program, as without the sanitizer.
+asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan:
 	$(MAKE) BUILD=build/asan BIN=build/asan/bin OPTIMIZE=-O1 SANITIZE='$(ASAN)' test
 

@@ -31,11 +31,6 @@ void byte_map_clear(ByteMap *map) {
     map->count = 0;
 }
 
-size_t byte_map_memory(const ByteMap *map) {
-    return (map->slot_mask + 1) * sizeof *map->slots + map->starts_capacity * sizeof *map->starts +
-           map->bytes_capacity;
-}
-
 /* The slot that holds the string, or the free one where it belongs. */
 static ByteMapSlot *probe(const ByteMap *map, uint64_t key, const uint8_t *text, size_t length) {
     for (uint64_t place = byte_map_place(map, key);; place = (place + 1) & map->slot_mask) {

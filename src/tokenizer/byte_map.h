@@ -36,8 +36,6 @@ typedef struct ByteMap {
 void byte_map_init(ByteMap *map); /* empty */
 void byte_map_free(ByteMap *map);
 void byte_map_clear(ByteMap *map); /* empty, but keeps its memory */
-/* Memory in use, in bytes. */
-size_t byte_map_memory(const ByteMap *map);
 
 /* String number `index` (below count); valid until the next addition. */
 static inline const uint8_t *byte_map_string(const ByteMap *map, uint32_t index, size_t *length) {

@@ -139,12 +139,6 @@ static const Key train_keys[] = {
 const char *task_name(TaskType task) {
     return task_names[task];
 }
-const char *optimizer_name(OptimizerType type) {
-    return optimizer_names[type];
-}
-const char *schedule_name(ScheduleType type) {
-    return schedule_names[type];
-}
 
 int64_t task_separator(const DataConfig *data) {
     return data->task_symbols;

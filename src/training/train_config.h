@@ -68,10 +68,8 @@ typedef struct TrainConfig {
     bool recompute;
 } TrainConfig;
 
-/* Names as in configs: "copy", "adamw", "cosine". */
+/* The name as in configs: "copy". */
 const char *task_name(TaskType task);
-const char *optimizer_name(OptimizerType type);
-const char *schedule_name(ScheduleType type);
 
 /* Leaves only the pair of files at this index. */
 void data_config_choose(DataConfig *data, int64_t index);
