@@ -7,7 +7,7 @@
 #include "base/json.h"
 
 TEST(test_same_verdict_as_python) {
-    if (system("python3 -c 'import json' 2>/dev/null") != 0) skip();
+    if (system("python3 -c 'import json' 2>/dev/null") != 0) skip_because("no python3");
     bool full = getenv("TINYLM_TEST_FULL") != NULL;
     char *command = string_format("python3 tests/json_cases.py 7 %d", full ? 500000 : 20000);
     FILE *cases = popen(command, "r");

@@ -554,7 +554,7 @@ static void test_predictions(void **state) {
 static void test_out_of_memory(void **state) {
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* it ends the program itself */
+    skip_because("the address sanitizer ends the program itself");
 #endif
     int ends[2], status;
     assert_int_equal(pipe(ends), 0);
