@@ -102,7 +102,7 @@ static bool is_trained_run(const Subject *s) {
     return trained;
 }
 
-/* The model once more, with --set. */
+/* Loads the model again, with the --set values. */
 static bool change_model(Subject *s, Error *error) {
     if (!is_trained_run(s))
         return error_set(error,

@@ -18,7 +18,7 @@ typedef struct TextStream {
     size_t length, shown, capacity;
 } TextStream;
 
-/* A stream that goes on after `previous`, the last id of the prompt. A text that begins there, after a
+/* A stream that continues after `previous`, the last id of the prompt. A text that begins there, after a
  * token that ends the one before, is shown without the blank lines at its beginning. */
 void text_stream_init(TextStream *stream, const ModelTokenizer *tokenizer, uint32_t previous,
                       const char *const *stops, int stop_count);

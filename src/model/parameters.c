@@ -58,8 +58,8 @@ bool parameters_allocate(Parameters *parameters, Error *error) {
     parameters->values = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!parameters->values)
         return error_set(error,
-                         "the model's weights need %.1f GB of memory, which cannot be had; make "
-                         "d_model, num_layers or vocab_size smaller",
+                         "cannot allocate %.1f GB of memory for the model's weights; reduce "
+                         "d_model, num_layers or vocab_size",
                          (double)bytes / 1e9);
     memset(parameters->values, 0, bytes);
     for (int64_t i = 0; i < parameters->count; i++)

@@ -4,7 +4,7 @@
 #include "tensor/plain/plain.h"
 
 /* Rows of a block of scores: large enough for the product, small enough that little of the upper
- * triangle is computed in vain and the block stays in the first-level cache. */
+ * triangle is wasted and the block stays in the first-level cache. */
 enum { BLOCK = 16, LARGE_BLOCK = 64 };
 
 /* The sizes of one call, read off its node. */

@@ -1,4 +1,4 @@
-/* Operations that treat every element or row by itself: the activations of the feed-forward network,
+/* Operations on each element or row independently: the activations of the feed-forward network,
  * the embedding look-up, sums. */
 #ifndef TINYLM_TENSOR_ELEMENTWISE_H
 #define TINYLM_TENSOR_ELEMENTWISE_H

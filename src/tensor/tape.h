@@ -154,7 +154,7 @@ Tensor *tape_checkpoint_end(Tape *tape, TapeCheckpoint *checkpoint, Tensor *outp
 
 /* Forgets which parameter gradients have been written: the next writer of each overwrites. */
 void tape_begin_gradients(Tape *tape);
-/* Sets the gradients of the parameters nobody wrote to zero; `parameters` are those the model uses. */
+/* Zeroes the gradients of parameters that received none; `parameters` are those the model uses. */
 void tape_end_gradients(Tape *tape, Tensor *const *parameters, int64_t count);
 
 /* Runs backward from the recorded nodes. The gradients that start it must be there: the forward of

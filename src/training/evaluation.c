@@ -150,7 +150,7 @@ static void run_rows(Evaluator *e, Tape *tape, int64_t first, int64_t count) {
     tape->mode = mode;
 }
 
-/* Fills and runs one slice: the sequences from `index` on. A shorter last one runs by itself. */
+/* Fills and runs one slice: the sequences from `index` on. A shorter last one runs alone. */
 static bool run_slice(Evaluator *e, const EvaluationSource *source, Tape *tape, int64_t slice,
                       int64_t index) {
     int64_t first = slice * e->rows, count = source->count - index;
