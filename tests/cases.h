@@ -37,6 +37,19 @@ static inline const char *need_shared(const char *name) {
     return need_case(name);
 }
 
+/* A test on the cases of others alone, of a kind that other tests make themselves. */
+#define SHARED_TEST(test)                                                                          \
+    static void test##_cases(void);                                                                \
+    static void test(__attribute__((unused)) void **state) {                                       \
+        cases_folder = shared_folder();                                                            \
+        test##_cases();                                                                            \
+    }                                                                                              \
+    __attribute__((constructor)) static void list_##test(void) {                                   \
+        if (access(shared_folder(), R_OK) == 0)                                                    \
+            list_test((struct CMUnitTest)cmocka_unit_test(test));                                  \
+    }                                                                                              \
+    static void test##_cases(void)
+
 /* A test that runs on our cases, and once more, as NAME_shared, on the others. */
 #define CASES_TEST(test)                                                                           \
     static void test##_cases(void);                                                                \

@@ -5,19 +5,18 @@
 
 #include "formats/gguf/gguf.h"
 
-/* ---- shared cases ---- */
+/* ---- files of others, of the kinds that are made below ---- */
 
 static void refuse_all(const char *folder, const char *const *names) {
     for (; *names; names++) {
         char name[128];
         snprintf(name, sizeof name, "%s/%s", folder, *names);
-        const char *path = need_shared(name);
+        const char *path = need_case(name);
         refuse_reading(path, path);
     }
 }
 
-static void test_shared_gguf(void **state) {
-    (void)state;
+SHARED_TEST(test_shared_gguf) {
     static const char *const names[] = {"bad_alignment_0.gguf",
                                         "bad_alignment_3.gguf",
                                         "bad_alignment_wrong_type.gguf",
@@ -48,8 +47,7 @@ static void test_shared_gguf(void **state) {
     refuse_all("cases/gguf", names);
 }
 
-static void test_shared_llama2c(void **state) {
-    (void)state;
+SHARED_TEST(test_shared_llama2c) {
     static const char *const names[] = {"bad_claims_untied.bin",
                                         "bad_header_only.bin",
                                         "bad_huge.bin",
@@ -125,8 +123,7 @@ static void accept(void) {
     gguf_close(&file);
 }
 
-static void test_gguf_headers(void **state) {
-    (void)state;
+TEST(test_gguf_headers) {
     begin(3, 0, 0);
     accept();
     begin(2, 0, 0);
@@ -146,8 +143,7 @@ static void test_gguf_headers(void **state) {
     }
 }
 
-static void test_gguf_values(void **state) {
-    (void)state;
+TEST(test_gguf_values) {
     static const struct {
         uint32_t type, element;
         uint64_t count;
@@ -179,8 +175,7 @@ static void test_gguf_values(void **state) {
     }
 }
 
-static void test_gguf_tensors(void **state) {
-    (void)state;
+TEST(test_gguf_tensors) {
     begin(3, 1, 0), put_tensor("w", 1, 4, 0, 0), put_data(16);
     accept();
     begin(3, 1, 0), put_tensor("w", 1, 4, 0, 0), put_data(15);
@@ -214,8 +209,7 @@ static void test_gguf_tensors(void **state) {
 }
 
 /* The data begins at a multiple of general.alignment, whatever that is. */
-static void test_gguf_alignment(void **state) {
-    (void)state;
+TEST(test_gguf_alignment) {
     for (uint32_t alignment = 1; alignment <= 256; alignment *= 2) {
         begin(3, 1, 1);
         put_text("general.alignment"), put32(GGUF_UINT32), put32(alignment);
@@ -233,8 +227,7 @@ static void test_gguf_alignment(void **state) {
 }
 
 /* Every type of number as an integer and as a real number. */
-static void test_gguf_numbers(void **state) {
-    (void)state;
+TEST(test_gguf_numbers) {
     static const struct {
         GgufType type;
         uint64_t bits;
@@ -308,18 +301,15 @@ static void damage(int format, const char *name) {
     free(whole);
 }
 
-static void test_damaged_gguf(void **state) {
-    (void)state;
+TEST(test_damaged_gguf) {
     damage(MODEL_GGUF, "damaged.gguf");
 }
 
-static void test_damaged_llama2c(void **state) {
-    (void)state;
+TEST(test_damaged_llama2c) {
     damage(MODEL_LLAMA2C, "damaged.bin");
 }
 
-static void test_what_is_no_model(void **state) {
-    (void)state;
+TEST(test_what_is_no_model) {
     const char *path = scratch_path("text.txt");
     write_bytes(path, "hello", 5);
     refuse_reading(path, "not a recognized model format");
@@ -335,12 +325,5 @@ static void test_what_is_no_model(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_gguf),     cmocka_unit_test(test_shared_llama2c),
-        cmocka_unit_test(test_gguf_headers),    cmocka_unit_test(test_gguf_values),
-        cmocka_unit_test(test_gguf_tensors),    cmocka_unit_test(test_gguf_alignment),
-        cmocka_unit_test(test_gguf_numbers),    cmocka_unit_test(test_damaged_gguf),
-        cmocka_unit_test(test_damaged_llama2c), cmocka_unit_test(test_what_is_no_model),
-    };
-    return cmocka_run_group_tests_name("hostile files", tests, make_scratch, remove_scratch);
+    return run_all_tests(make_scratch, remove_scratch);
 }

@@ -46,7 +46,7 @@ passed=$2 failed=$(($3 + $1 - $5)) skipped=$4 # a test without a report has fail
 [ "$skipped" -eq 0 ] || cat <<END
 Skipped tests ("# SKIP" above names them) need what a fresh copy does not have: other programs to
 compare with (scripts/interop.sh installs them; then TINYLM_INTEROP=FOLDER make test), clang with
-libFuzzer, or data sets and models of others (TINYLM_SHARED=FOLDER).
+libFuzzer, models and tokenizers of others (TINYLM_SHARED=FOLDER), or more time (make test-full).
 END
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -1,12 +1,9 @@
 /* The fast operations against their plain twins, the numbers at the edges, and the tape's memory. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "helpers.h"
 
 #include "base/error.h"
 #include "base/parallel.h"
