@@ -44,9 +44,10 @@ printf '%s\0' "$@" | xargs -0 -n 1 -P "${TEST_JOBS:-$(getconf _NPROCESSORS_ONLN)
 set -- "$#" $(awk '{ ok += $1; bad += $2; skip += $3 } END { print ok + 0, bad + 0, skip + 0, NR }' "$work/counts")
 passed=$2 failed=$(($3 + $1 - $5)) skipped=$4 # a test without a report has failed
 [ "$skipped" -eq 0 ] || cat <<END
-Skipped tests ("# SKIP" above names them) need what a fresh copy does not have: other programs to
-compare with (scripts/interop.sh installs them; then TINYLM_INTEROP=FOLDER make test), clang with
-libFuzzer, models and tokenizers of others (TINYLM_SHARED=FOLDER), or more time (make test-full).
+Skipped tests ("# SKIP" above names them, with the reason) need what a fresh copy does not have: other
+programs to compare with (scripts/interop.sh installs them; then TINYLM_INTEROP=FOLDER make test), clang
+with libFuzzer, all builds of OpenBLAS, models and tokenizers of others (TINYLM_SHARED=FOLDER), or more
+time (make test-full).
 END
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
