@@ -8,6 +8,7 @@ A peer that cannot be imported is skipped, and llama2.c's run.c unless TINYLM_RU
 import importlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -315,6 +316,40 @@ def llama_cpp_tokenizes_the_same():
 
 
 @test
+def llama_cpp_splits_the_same():
+    """GGUF files of tokenizers that split as SmolLM, Llama 3 and GPT-4o: no difference on these texts."""
+    llama_cpp, gguf, tokenizers = peer("llama_cpp"), peer("gguf"), peer("tokenizers")
+    from tokenizers import Regex, models, pre_tokenizers, trainers
+    sys.path.insert(0, os.path.join(HERE, ".."))
+    from split_patterns import LLAMA3, O200K
+    whole = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    texts = (STORY, "It's I'LL we'Re 1 23 4567890 x=3.14;  a\t\n\n b  \r\n//path/to HELLOWorld aBC ...!\n ",
+             "Ünï çödé ÀÉÎ Straße 漢字かな Привет, МИР! 😀 – “quoted” 5€ éa 12345\u3000x\u00a0y")
+    for pre, first in (("smollm", pre_tokenizers.Digits(individual_digits=True)),
+                       ("llama-bpe", pre_tokenizers.Split(Regex(LLAMA3), "isolated")),
+                       ("gpt-4o", pre_tokenizers.Split(Regex(O200K), "isolated"))):
+        # trained on whole texts: merges join whatever stands together, so that every cut shows in the ids
+        theirs = tokenizers.Tokenizer(models.BPE(ignore_merges=pre == "llama-bpe"))
+        theirs.pre_tokenizer = whole
+        theirs.train_from_iterator([texts[1]] * 9 + [texts[2]] * 9 + [STORY], trainers.BpeTrainer(
+            vocab_size=400, show_progress=False, special_tokens=["<|endoftext|>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+        last = pre_tokenizers.ByteLevel(add_prefix_space=False) if pre == "smollm" else whole
+        theirs.pre_tokenizer = pre_tokenizers.Sequence([first, last])
+        folder = os.path.join(SCRATCH, pre)
+        shutil.copytree(exported("plain", "hf"), folder,
+                        ignore=shutil.ignore_patterns("vocab.json", "merges.txt", "special_tokens.json"))
+        theirs.save(os.path.join(folder, "tokenizer.json"))
+        run(program("convert"), folder, folder + ".gguf", "--to", "gguf")
+        written = gguf.GGUFReader(folder + ".gguf").fields["tokenizer.ggml.pre"]
+        assert written.contents() == pre, f"{pre}: written as {written.contents()}"
+        model = llama_cpp.Llama(folder + ".gguf", vocab_only=True, verbose=False)
+        for text in texts:
+            ids = model.tokenize(text.encode(), add_bos=False, special=True)
+            assert ids == theirs.encode(text).ids, f"{pre}: {text!r}\n{ids}\n{theirs.encode(text).ids}"
+
+
+@test
 def gguf_reads_what_we_write():
     gguf = peer("gguf")
     for options in ([], ["--type", "f16"]):
@@ -493,8 +528,6 @@ def main():
             traceback.print_exc()
             print(f"not ok {number} - {name}", flush=True)
     if not failed:
-        import shutil
-
         shutil.rmtree(SCRATCH)
     return 1 if failed else 0
 
