@@ -3,12 +3,12 @@
 #
 #   bench_peers.sh [--shape tiny|cs336] [--pairs N] [--seconds S] [--kernel NAME]
 #
-# PyTorch runs in two settings: as installed (two equal sides: all cores, its own defaults), and
-# with the best environment found by trying each line of `candidates` once. Then build/bench and
-# both settings alternate, N rounds (default 5), and the ratios of the medians are printed: on a
-# shared machine only interleaved runs compare. --kernel is given to both sides as OPENBLAS_CORETYPE
-# (default: what fits this processor, because OpenBLAS falls back to SSE3 kernels on processors
-# newer than itself). PYTHON chooses an interpreter with torch; OPENBLAS_OPENMP a folder with an
+# PyTorch runs in two settings: as installed (all cores, its own defaults), and with the best
+# environment found by trying each line of `candidates` once. Then build/bench and both settings
+# alternate for N rounds (default 5), because on a shared machine only interleaved runs are
+# comparable; the ratios of the medians are printed. --kernel sets OPENBLAS_CORETYPE for both sides
+# (default: the one for this processor, because OpenBLAS falls back to SSE3 kernels on processors
+# newer than itself). PYTHON names an interpreter with torch; OPENBLAS_OPENMP a folder with an
 # OpenMP build of libopenblas.so.0 (default: where Debian's libopenblas0-openmp puts it).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -74,7 +74,7 @@ peer() {
     env $1 "$python" "$here/bench_peers.py" "$shape" --seconds "$seconds" >"$folder/peer" || exit 1
     value tokens_per_second "$folder/peer" >>"$2"
 }
-# value NAME FILE: what follows the name on its line
+# value NAME FILE: the text after NAME on its line
 value() {
     sed -n "s/^ *$1 //p" "$2" | tail -n 1
 }

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Speed of the tokenizer: whole programs on texts in the page cache, then where the time goes, then
-# tiktoken and Hugging Face tokenizers on a part of the same text, if PYTHON (python3) has them.
+# Speed of the tokenizer: whole programs on texts in the page cache, then a breakdown by stage, then
+# tiktoken and Hugging Face tokenizers on part of the same text, if PYTHON (python3) has them.
 #
 #   bench_tokenizer.sh [--tales MEGABYTES] [--stories MEGABYTES]
 #
-# Texts: tales of our own, no story twice (default 1000), and TinyStories in new orders (default 400; left
-# out when data/tinystories/train.txt is not there). On a machine that others use too, look at the
-# processor time: the clock on the wall measures them as well.
+# Texts: generated tales without repeated stories (default 1000), and shuffled TinyStories (default 400;
+# skipped if data/tinystories/train.txt does not exist). On a shared machine compare the processor
+# time: wall-clock time includes other users' load.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 tokenize=${TOKENIZE:-$root/tokenize} bench=${BENCH:-$root/build/bench} tales=${TALES:-$root/build/make_tales}
@@ -60,7 +60,7 @@ echo "== tales =="
 "$tales" --seed 3 --size "${tales_size}MB" --output "$folder/text" --grammar "$root/data/tales/tales.grammar"
 measure "$folder/text"
 if [ -f "$root/data/tinystories/train.txt" ]; then
-    echo "== TinyStories in new orders =="
+    echo "== shuffled TinyStories =="
     "$bench" shuffle "$root/data/tinystories/train.txt" "$stories_size" >"$folder/text"
     measure "$folder/text"
 fi

@@ -1,18 +1,18 @@
 #!/bin/sh
-# Trains position schemes side by side and writes what came out as tables and charts.
+# Trains position schemes side by side and writes the results as tables and charts.
 #
 #   scripts/experiments.sh positions    every scheme on stories and on the built-in tasks, evaluated at
 #                                       1, 2 and 4 times the trained length   -> runs/positions/
-#                                       (its halves alone: stories, tasks)
-#   scripts/experiments.sh extend       a model made to read four times as far, with its frequencies
-#                                       changed alone and after a little more training -> runs/extend/
+#                                       (either half alone: stories, tasks)
+#   scripts/experiments.sh extend       a model extended to four times its context length, by changing
+#                                       its frequencies, with and without more training -> runs/extend/
 #
 # Options: --output DIR, --steps N (stories), --task-steps N, --tokens N (evaluated on), --threads N
-# (0: all cores), --seed N (another chance: what differs from seed to seed is no difference between
-# schemes), and --set KEY=VALUE for the stories' config, such as other data. A run that is there already
-# is not repeated; one that was stopped goes on.
+# (0: all cores), --seed N (differences between seeds show the noise in differences between
+# schemes), and --set KEY=VALUE for the stories' config, such as other data. A completed run is not
+# repeated; an interrupted one resumes.
 #
-# Options for the programs are kept as words in one variable, and split where they are used:
+# A variable holds several options for a program as words, which the shell splits where it is used:
 # shellcheck disable=SC2086,SC2048
 set -eu
 unset CDPATH
@@ -61,7 +61,7 @@ if [ ! -x ./train ] || [ ! -x ./evaluate ] || [ ! -x ./inspect ]; then make -s; 
 
 # ---- training and evaluating ----
 
-# train RUN CONFIG OPTIONS: its last lines go to the screen only when it fails
+# train RUN CONFIG OPTIONS: prints the last lines of the output only on failure
 train() {
     run=$1
     shift
@@ -74,7 +74,7 @@ train() {
     }
 }
 
-# loss_at RUN CONTEXT OPTIONS: the loss, or nothing when the model cannot go that far
+# loss_at RUN CONTEXT OPTIONS: the loss, or nothing if the model does not support that context
 loss_at() {
     run=$1 context=$2
     shift 2
@@ -82,7 +82,7 @@ loss_at() {
         awk -v n="$context" '$1 == n { print $2; exit }'
 }
 
-# accuracy_at RUN CONTEXT: per cent of the symbols
+# accuracy_at RUN CONTEXT: percentage of correct symbols
 accuracy_at() {
     ./evaluate --run "$1" --context "$2" --threads "$threads" 2>"$output/refused" |
         awk -v n="$2" '$1 == n { print $4; exit }'
@@ -90,8 +90,7 @@ accuracy_at() {
 
 perplexity() { [ -z "$1" ] || awk -v x="$1" 'BEGIN { printf(x < 11 ? "%.2f" : "%.3g", exp(x)) }'; }
 
-# above FILE NAME: the table less the first number in the line of that name, so that bars show
-# differences
+# above FILE NAME: the table minus the first number on the line NAME, so that bars show differences
 above() {
     awk -F, -v name="$2" 'FNR == NR { if ($1 == name) base = $2; next }
         FNR == 1 { print; next }
@@ -102,7 +101,7 @@ above() {
 
 # ---- positions ----
 
-# name and options of every variant; the last one only makes sense on text
+# Name and options of every variant; the last one only applies to text.
 variants() {
     for scheme in none index sinusoidal; do echo "$scheme --set model.position.type=$scheme"; done
     for inject in concat gate; do
@@ -118,7 +117,7 @@ variants() {
     echo "rope_documents --set model.position.type=rope --set model.document_mask=true"
 }
 
-# measure NAME RUN OPTIONS…: a line "name,loss at 1x,2x,4x"
+# measure_stories NAME RUN CONTEXT…: a line "name,loss at each context"
 measure_stories() {
     name=$1 run=$2
     shift 2
@@ -195,7 +194,7 @@ positions() {
 # ---- extend ----
 
 # A line "name,256 alone,512 alone,1024 alone,256 trained,512 trained,1024 trained".
-# extend_with NAME BASE OPTIONS: options of the long model
+# extend_with NAME BASE OPTIONS: the options configure the model with the longer context.
 extend_with() {
     name=$1 base=$2
     shift 2
@@ -208,7 +207,7 @@ extend_with() {
         case $name in
         stretched) options="--set model.position.stretch=1024" ;;
         base*) options="--set model.position.theta=160000" ;;
-        as_it_is) options='' ;;
+        unchanged) options='' ;;
         *) options="--set model.position.scaling.type=$name --set model.position.scaling.factor=4" ;;
         esac
         line="$line,$(loss_at "$output/$base" "$context" $options)"
@@ -224,14 +223,14 @@ extend() {
     done
     echo "method,256 alone,512 alone,1024 alone,256 trained on,512 trained on,1024 trained on" \
         >"$output/extend.csv"
-    extend_with as_it_is rope
+    extend_with unchanged rope
     extend_with base_x16 rope --set model.position.theta=160000
     for scaling in linear ntk yarn; do
         extend_with $scaling rope --set "model.position.scaling.type=$scaling" \
             --set model.position.scaling.original_context=256
     done
     extend_with stretched learned --set model.position.type=learned
-    above "$output/extend.csv" as_it_is >"$output/extend_above.csv"
+    above "$output/extend.csv" unchanged >"$output/extend_above.csv"
     ./inspect chart "$output/extend_above.csv" --unit "nats a token" --output "$output/extend.svg" \
         --title "From 256 positions to 1024, alone and after $((steps / 8)) more steps: loss above that at 256"
     {

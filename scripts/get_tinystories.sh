@@ -1,16 +1,16 @@
 #!/bin/sh
-# Puts the TinyStories corpus (Eldan and Li 2023, the GPT-4 part) in place:
+# Installs the TinyStories corpus (Eldan and Li 2023, the GPT-4 part):
 # data/tinystories/train.txt and data/tinystories/valid.txt.
 #
 #   scripts/get_tinystories.sh              downloads the first 100 MB of the training text, cut
 #                                           after a whole story, and the validation text (22.5 MB)
 #   scripts/get_tinystories.sh --full       the whole training text (2.2 GB)
-#   scripts/get_tinystories.sh --from DIR   copies them from DIR, where they are called train.txt
+#   scripts/get_tinystories.sh --from DIR   copies them from DIR, where they are named train.txt
 #                                           and valid.txt, or as on the data set's page
 #
-# A download that broke off goes on where it stopped. A file gets its name when it is complete.
-# The page: https://huggingface.co/datasets/roneneldan/TinyStories (licence: CDLA-Sharing-1.0).
-# TINYSTORIES_URL=... takes the files from another place; needs curl or wget.
+# An interrupted download resumes where it stopped. A file gets its final name once complete.
+# Data set: https://huggingface.co/datasets/roneneldan/TinyStories (licence: CDLA-Sharing-1.0).
+# TINYSTORIES_URL=... downloads from another server. Needs curl or wget.
 set -eu
 unset CDPATH
 export LC_ALL=C
@@ -20,7 +20,7 @@ url=${TINYSTORIES_URL-https://huggingface.co/datasets/roneneldan/TinyStories/res
 train_name=TinyStoriesV2-GPT4-train.txt train_size=2227753162
 valid_name=TinyStoriesV2-GPT4-valid.txt valid_size=22502601
 part_size=100000000   # of the training text, without --full
-piece_size=50000000   # fetched at a time, so that progress can be shown
+piece_size=50000000   # per request, so that progress can be shown
 story_end='<|endoftext|>'
 
 fail() {
@@ -37,7 +37,7 @@ size_of() {
     if [ -f "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi
 }
 
-# copy FILE SIZE FROM [ORIGINAL]: a size that is not the original's means a broken copy.
+# copy FILE SIZE FROM [ORIGINAL]: a size other than the original's means a broken copy.
 copy() {
     for name in "$3/$1" "$3/$4"; do
         [ ! -d "$name" ] || fail "$name is a folder, not a text; give the folder that holds it"
@@ -49,7 +49,7 @@ copy() {
         fi
         [ -r "$name" ] || fail "$name cannot be read; check its permissions"
         cat <"$name" >"$folder/$1.copy" || fail "cannot copy $name to $folder; is the disk full?"
-        [ "$(size_of "$folder/$1.copy")" -eq "$size" ] || fail "$name changed meanwhile; try again"
+        [ "$(size_of "$folder/$1.copy")" -eq "$size" ] || fail "$name changed during the copy; try again"
         mv -f "$folder/$1.copy" "$folder/$1"
         echo "$program: data/tinystories/$1: $size bytes, from $name"
         return 0
@@ -57,7 +57,7 @@ copy() {
     fail "$3 has neither $1 nor $4; give the folder that holds them"
 }
 
-# The size that the server gives for a file, after redirections; nothing when it has no such file.
+# The size that the server reports for a file, after redirects; nothing if there is no such file.
 remote_size() {
     if [ "$client" = curl ]; then
         curl -fsSLI "$1" >"$headers" 2>"$errors"
@@ -68,8 +68,8 @@ remote_size() {
         sed -n 's/^ *[Cc]ontent-[Ll]ength: *\([0-9][0-9]*\)$/\1/p' | tail -n 1
 }
 
-# fetch URL OFFSET: its bytes from there on. Neither client writes anything when the server
-# cannot start at an offset.
+# fetch URL OFFSET: its bytes from OFFSET on. Neither client writes anything if the server
+# does not support ranges.
 fetch() {
     if [ "$client" = curl ]; then
         curl -fsSL -C "$2" "$1" 2>"$errors"
@@ -78,7 +78,7 @@ fetch() {
     fi
 }
 
-# The client's last words.
+# The client's last error message.
 why() {
     last=$(grep -v '^ *$' "$errors" | tail -n 1)
     echo "${last:-no answer}"
@@ -105,15 +105,15 @@ download() {
         else
             idle=$((idle + 1))
             [ "$idle" -lt 3 ] ||
-                fail "$url/$4 broke off at byte $have: $(why); run this again to go on from there"
+                fail "$url/$4 broke off at byte $have: $(why); run this again to resume from there"
             sleep "$idle"
         fi
         have=$now
     done
 }
 
-# cut_after_story FILE: drops what follows the last whole story of FILE.part, of which little is
-# looked at: a story has a thousand bytes or so.
+# cut_after_story FILE: cuts FILE.part after its last complete story. It searches only the end of
+# the file: a story has about a thousand bytes.
 cut_after_story() {
     part=$folder/$1.part
     size=$(size_of "$part")
@@ -125,7 +125,7 @@ cut_after_story() {
     rm -f "$part"
 }
 
-# get FILE SIZE WANTED ORIGINAL: a text that is there stays, but for --full, which replaces a part.
+# get FILE SIZE WANTED ORIGINAL: keeps an existing file; --full replaces a partial one.
 get() {
     if [ "$(size_of "$folder/$1")" -eq "$2" ] ||
         { [ "$3" -lt "$2" ] && [ -s "$folder/$1" ]; }; then
@@ -157,13 +157,13 @@ done
 
 root=$(cd -- "$(dirname -- "$0")/.." && pwd)
 folder=$root/data/tinystories
-mkdir -p "$folder" || fail "cannot make the folder $folder"
+mkdir -p "$folder" || fail "cannot create the folder $folder"
 errors=$(mktemp) headers=$(mktemp)
 trap 'rm -f "$errors" "$headers" "$folder"/*.copy "$folder"/*.cut' EXIT
 trap 'exit 1' HUP INT TERM
 
 if [ -n "$from" ]; then
-    [ -d "$from" ] || fail "$from is not a folder; --from wants the one that holds the texts"
+    [ -d "$from" ] || fail "$from is not a folder; --from needs the folder that holds the texts"
     copy valid.txt "$valid_size" "$from" "$valid_name"
     copy train.txt "$train_size" "$from" "$train_name"
     exit 0

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes a Python environment with the programs whose files we read and write, for the tests in
-# tests/interop/: transformers (with torch), tokenizers, tiktoken, safetensors, gguf,
+# Creates a Python environment with the programs whose files tinylm reads and writes, for the tests
+# in tests/interop/: transformers (with torch), tokenizers, tiktoken, safetensors, gguf,
 # llama-cpp-python, numpy.
 #
 #   scripts/interop.sh [DIR]      default: $TINYLM_INTEROP, or build/interop
 #
-# It takes about 6 GB of disk and ten minutes, most of them for compiling llama.cpp. Versions are the
-# ones the tests were last run with. Afterwards: make test (TINYLM_INTEROP=DIR when DIR was given).
+# It needs about 6 GB of disk and ten minutes, most of them to compile llama.cpp. The versions are
+# those the tests last passed with. Then run: make test (with TINYLM_INTEROP=DIR if DIR was given).
 set -eu
 directory=${1:-${TINYLM_INTEROP:-build/interop}}
 if [ -x "$directory/bin/python" ] && [ -e "$directory/complete" ]; then

@@ -1,8 +1,8 @@
 #!/bin/sh
-# From this folder to a trained language model that tells stories: installs what is missing, builds,
-# gets a corpus ready, trains configs/tiny.json, and tells three stories. Run it again to resume where
-# it was stopped.
-# A run belongs to its corpus: when runs/tiny learned from another one, runs/tiny-CORPUS is used.
+# From this folder to a trained language model that tells stories: installs missing packages, builds,
+# prepares a corpus, trains configs/tiny.json, and generates three stories. Run it again to resume
+# after an interruption.
+# A run belongs to its corpus: if runs/tiny was trained on another one, it uses runs/tiny-CORPUS.
 #   scripts/quickstart.sh             the whole way
 #   scripts/quickstart.sh --steps N   a trial with only N training steps, in runs/tiny-N
 set -eu
@@ -37,7 +37,7 @@ say() {
     printf '\n== %s (%s s)\n' "$1" "$(($(date +%s) - started))"
 }
 
-say "1 of 5: what is needed (scripts/setup.sh)"
+say "1 of 5: dependencies (scripts/setup.sh)"
 scripts/setup.sh
 
 say "2 of 5: building (make)"
@@ -50,13 +50,13 @@ if [ -f data/tinystories/train.txt ] && [ -f data/tinystories/valid.txt ]; then
     echo "TinyStories, in data/tinystories"
 else
     corpus=tales
-    echo "tales, our own (make data); scripts/get_tinystories.sh downloads the better TinyStories"
+    echo "generated tales (make data); scripts/get_tinystories.sh downloads the better TinyStories"
     make -s data
 fi
 
 run=runs/tiny${steps:+-$steps}
 if [ -f "$run/checkpoint.safetensors" ] && ! grep -q "data/$corpus/" "$run/config.json"; then
-    echo "$run learned from another corpus and stays as it is; this one trains $run-$corpus"
+    echo "$run was trained on another corpus and stays unchanged; this run goes to $run-$corpus"
     run=$run-$corpus
 fi
 set -- --run "$run"
@@ -76,7 +76,7 @@ done
 
 say "done"
 cat <<END
-The run is in $run: model, log.csv, samples.txt, loss.svg. Where to go from here:
+The run is in $run: model, log.csv, samples.txt, loss.svg. Next steps:
   ./generate --run $run --prompt "One day, a little fox"
   ./train configs/tiny.json --set model.norm=none --run runs/no-norm    change one thing
   README.md                                     every program, and how to read the code

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what tinylm needs: a C compiler, make, pkg-config, OpenBLAS, cJSON, stb, utf8proc.
-# Says nothing when everything is there already. Run it from anywhere:
+# Prints nothing if everything is installed already. Run it from any folder:
 #   scripts/setup.sh            as root, or as a user who may use sudo
 #   scripts/setup.sh --tests    also cmocka, which only the tests need
 #   scripts/setup.sh --print    prints the command that would be run, and runs nothing
@@ -9,14 +9,14 @@ unset CDPATH
 program=setup.sh
 libraries="openblas libcjson stb libutf8proc"
 
-# 3 and 4 are where our own words go, also while those of a command go to a log.
+# Descriptors 3 and 4 carry the script's own messages while a command's output goes to a log.
 exec 3>&1 4>&2
 fail() {
     echo "$program: $*" >&4
     exit 1
 }
 
-# Names of the tools and libraries that are not there.
+# Names of the missing tools and libraries.
 missing() {
     command -v gcc >/dev/null || command -v cc >/dev/null || printf ' C compiler'
     command -v make >/dev/null || printf ' make'
@@ -66,7 +66,7 @@ debian() {
         install --no-install-recommends $wanted
 }
 
-# Two hundred lines about unpacking are of use only when something went wrong.
+# apt-get's two hundred lines of output are useful only on failure.
 quietly() {
     log=$(mktemp)
     if "$@" >"$log" 2>&1; then
@@ -74,10 +74,10 @@ quietly() {
         return 0
     fi
     last=$(grep -m 1 '^E:' "$log") || last=$(tail -n 1 "$log")
-    fail "apt-get failed: ${last#E: } (all it said: $log)"
+    fail "apt-get failed: ${last#E: } (full log: $log)"
 }
 
-# cmocka NAME: the name of its package, where the tests are wanted
+# cmocka NAME: the name of its package, with --tests
 cmocka() { [ "$tests" = no ] || printf ' %s' "$1"; }
 
 print_only=no tests=no
@@ -108,7 +108,7 @@ elif command -v pacman >/dev/null; then
         $(cmocka cmocka)
 elif command -v brew >/dev/null; then
     # Homebrew refuses to run as root. Apple's cc has no OpenMP, so gcc comes with it.
-    # It has no stb: that is said before anything is installed, not after.
+    # It has no stb: report that before installing anything.
     pkg-config --exists stb 2>/dev/null || no_stb
     echo "$program: brew install gcc make pkgconf openblas cjson utf8proc$(cmocka cmocka)"
     # shellcheck disable=SC2046 # one word or none
@@ -123,7 +123,7 @@ left=$(missing)
 case $left in
 '') ;;
 ' stb')
-    # Some systems ship the headers alone, without library and stb.pc as Debian has them.
+    # Some systems ship only the headers, without Debian's library and stb.pc.
     no_stb
     ;;
 *) fail "still missing:$left; install by hand so that pkg-config finds it" ;;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Setup, build, quick tests: one command that tells whether this copy works on this machine.
-# The last line is "N passed, N failed, N skipped"; the exit status is 0 when nothing failed.
-# Variables of the Makefile (CC, WERROR, ARCH, BUILD) may be given in the environment.
+# Setup, build and quick tests: one command that checks that this copy works on this machine.
+# The last line is "N passed, N failed, N skipped"; the exit status is 0 if nothing failed.
+# The environment may set the Makefile's variables CC, WERROR, ARCH and BUILD.
 set -eu
 unset CDPATH
 cd -- "$(dirname -- "$0")/.."
@@ -18,7 +18,7 @@ case ${1-} in
     ;;
 esac
 
-# When setup or build fails, no test ran, and that is a failure like any other.
+# If setup or build fails, no test runs, which counts as a failure.
 broken() {
     echo "test.sh: $1 failed" >&2
     echo "0 passed, 1 failed, 0 skipped"

@@ -80,7 +80,7 @@ END
     : >quick/data/tinystories/train.txt && : >quick/data/tinystories/valid.txt
     for turn in first second; do
         PATH=$work/quick/bin:$PATH quick/scripts/quickstart.sh >out && echo $turn &&
-            grep -q '^runs/tiny learned from another corpus' out && grep -q '^The run is in runs/tiny-tinystories:' out || return 1
+            grep -q '^runs/tiny was trained on another corpus' out && grep -q '^The run is in runs/tiny-tinystories:' out || return 1
     done
     grep -q tales quick/runs/tiny/config.json && grep -q tinystories quick/runs/tiny-tinystories/config.json
 }
