@@ -113,8 +113,12 @@ columns_are_in_line() {
         END { print width; exit bad || rows != 3 }'
 }
 check "wide characters do not shift the columns" columns_are_in_line
-check "a model that cannot be made" fails_with 1 'GB of memory' "$bin/inspect" order "$config" \
-    --set model.d_model=1048576 --set model.num_layers=100
+# Under ASan the allocator warns in a line of its own before ours, and a leak is told after it.
+too_large() {
+    "$bin/inspect" order "$config" --set model.d_model=1048576 --set model.num_layers=100 >out 2>&1
+    [ $? -eq 1 ] && grep -q '^inspect order: .*GB of memory' out && ! grep -q 'ERROR' out
+}
+check "a model that cannot be made" too_large
 
 terms() {
     "$bin/inspect" scores "$config" --set model.position.type=sinusoidal \
