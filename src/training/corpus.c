@@ -161,16 +161,12 @@ static bool open_tokenizer(Corpus *corpus, TrainConfig *config, const CorpusOpti
                            Error *error) {
     const TokenizerConfig *wanted = &config->tokenizer;
     if (!wanted->present) return true;
-    if (options->run_tokenizer)
-        corpus->tokenizer = tokenizer_load(options->run_tokenizer, error);
-    else if (wanted->load)
-        corpus->tokenizer = tokenizer_load(wanted->load, error);
-    else
-        corpus->tokenizer = train_tokenizer(corpus, wanted, options, error);
+    const char *path = options->run_tokenizer ? options->run_tokenizer : wanted->load;
+    corpus->tokenizer =
+        path ? tokenizer_load(path, error) : train_tokenizer(corpus, wanted, options, error);
     if (!corpus->tokenizer) return false;
     if (corpus->tokenizer->fixed_length)
-        notice(options,
-               string_format("warning: %s: " TOKENIZER_FIXED_LENGTH_WARNING, wanted->load));
+        notice(options, string_format("warning: %s: " TOKENIZER_FIXED_LENGTH_WARNING, path));
     for (int64_t i = 0; i < wanted->special_tokens.count; i++)
         if (!tokenizer_add_special(corpus->tokenizer, wanted->special_tokens.items[i], error))
             return false;
